@@ -1,5 +1,6 @@
 """Holds pages that strangers read to plain words: sentences of 25 words at most, cells of a table
-of 15, a length for each page. Used by scripts/check-text."""
+of 15, a length for each page. Holds the comments of headers to the same sentences. Used by
+scripts/check-text."""
 
 import re
 
@@ -47,6 +48,11 @@ PAGES = {
     "docs/papers/wang2019.md": None,
     "docs/papers/ye2020.md": None,
 }
+# Folders whose headers have comments in plain words, folders in them included. A folder is added
+# once its headers are rewritten.
+HEADERS = (
+    "core/studies",
+)
 LIST_BEGINS = "<!-- approxtrain list "
 LIST_ENDS = "<!-- end of the list -->"
 NO_BEGINNINGS = ("Of", "Those", "What", "The same", "As many")  # of a sentence, unless it asks
@@ -95,6 +101,20 @@ def blocks(page):
     return found
 
 
+def sentence_faults(line, text):
+    """(line, what is wrong) of the sentences of `text`, a paragraph that begins in `line`."""
+    wrong = []
+    for sentence in sentences(text):
+        if len(words(sentence)) > SENTENCE:
+            wrong.append((line, f"a sentence of {len(words(sentence))} words, {SENTENCE} at "
+                                f"most: {' '.join(sentence.split()[:5])} ..."))
+        bare = sentence.lstrip("*_ ")
+        if not bare.rstrip("*_ ").endswith("?") and (begun := next(
+                (begin for begin in NO_BEGINNINGS if bare.startswith(begin + " ")), None)):
+            wrong.append((line, f"a sentence begins with {begun}: put its subject first"))
+    return wrong
+
+
 def faults(path, page):
     """(line, what is wrong) of a page; none if `path` is not among PAGES."""
     if path not in PAGES:
@@ -106,15 +126,58 @@ def faults(path, page):
         if kind == "cell":
             if len(words(text)) > CELL:
                 wrong.append((line, f"a cell of {len(words(text))} words, {CELL} at most"))
-            continue
-        for sentence in sentences(text):
-            if len(words(sentence)) > SENTENCE:
-                wrong.append((line, f"a sentence of {len(words(sentence))} words, {SENTENCE} at "
-                                    f"most: {' '.join(sentence.split()[:5])} ..."))
-            bare = sentence.lstrip("*_ ")
-            if not bare.rstrip("*_ ").endswith("?") and (begun := next(
-                    (begin for begin in NO_BEGINNINGS if bare.startswith(begin + " ")), None)):
-                wrong.append((line, f"a sentence begins with {begun}: put its subject first"))
+        else:
+            wrong += sentence_faults(line, text)
     if PAGES[path] is not None and total > PAGES[path]:
         wrong.append((1, f"{total} words, {PAGES[path]} at most"))
     return wrong
+
+
+def comment(line):
+    """(column, whether code precedes it, text behind `//`) of a line of C++; None without `//`."""
+    # A string's text may contain `//`; a quote of a character or inside a number opens no string.
+    plain = re.sub(r"""'(?:\\.|[^'\\])'|"(?:\\.|[^"\\])*"|//.*""",
+                   lambda found: found[0] if found[0][0] == "/" else "_" * len(found[0]), line)
+    column = plain.find("//")
+    if column < 0:
+        return None
+    return column, bool(line[:column].strip()), line[column:].lstrip("/").rstrip()
+
+
+def comment_blocks(header):
+    """(first line, text) of the `//` comments of a header. Lines of comments on end are one block,
+    and so is a comment behind code with the lines below that go on in its column. An item of a list
+    and a line that is indented (code, an equation, a row of a table) begin a block of their own,
+    which deeper lines go on with."""
+    found = []
+    open_block = None  # (column of `//`, spaces behind it, whether an item or a row)
+    for count, line in enumerate(header.splitlines(), 1):
+        column, trails, text = comment(line) or (None, False, "")
+        stripped = text.strip()
+        if not stripped or stripped.startswith(("NOLINT", "clang-format o")):
+            open_block = None
+            continue
+        indent = len(text) - len(text.lstrip())
+        item = re.match(r"([*-]|\d+\.) ", stripped)
+        goes_on = False
+        if open_block is not None and not trails and not item and column == open_block[0]:
+            goes_on = indent > open_block[1] if open_block[2] else indent == open_block[1]
+        if goes_on:
+            first, begun = found[-1]
+            found[-1] = (first, f"{begun} {stripped}")
+        else:
+            found.append((count, stripped[item.end():] if item else stripped))
+            open_block = (column, indent, bool(item) or indent > 1)
+    return found
+
+
+def comment_faults(header):
+    """(line, what is wrong) of the comments of a header."""
+    return [fault for line, text in comment_blocks(header) for fault in sentence_faults(line, text)]
+
+
+def header_faults(path, header):
+    """comment_faults() of a header in one of the folders HEADERS; none of another file."""
+    if not path.endswith(".h") or not path.startswith(tuple(f"{folder}/" for folder in HEADERS)):
+        return []
+    return comment_faults(header)

@@ -47,7 +47,42 @@ def main():
     # The length of a page.
     assert faults("Word word.\n" * 301) == [(1, "602 words, 600 at most")]
     assert faults(f"Of {word * 99}", page="docs/another.md") == []
-    # Each page exists.
+    # Comments of headers: blocks of lines, with the line that each begins in.
+    blocks = plain_words.comment_blocks
+    assert blocks("// One\n// two.\n#pragma once\n\n  // Three\n  // four.\nint f();\n") == [
+        (1, "One two."), (5, "Three four.")]
+    assert blocks("// One\n//\n// two\n\n// three\n  // four\n") == [
+        (1, "One"), (3, "two"), (5, "three"), (6, "four")]
+    # A comment behind code goes on in its column, and not over the next line of code.
+    assert blocks("int a = 1;  // one\n            // two\nint b = 1;  // three\n// four\n") == [
+        (1, "one two"), (3, "three"), (4, "four")]
+    # Items of lists, and indented lines: rows of tables, equations, code.
+    assert blocks("// One:\n// - two\n//   three\n// - four\n// five\n") == [
+        (1, "One:"), (2, "two three"), (4, "four"), (5, "five")]
+    assert blocks("// One:\n//   a  two\n//      three\n//   b  four\n// five\n") == [
+        (1, "One:"), (2, "a  two three"), (4, "b  four"), (5, "five")]
+    # Text and characters of C++ are no comments, remarks to tools are not read.
+    assert blocks("auto a = \"http://b\";  // one\nchar c = '\"';  // a \"two\"\n"
+                  "int d = 1'000;  // three\nconst char* e = \"\\\"//\";\n") == [
+                      (1, "one"), (2, 'a "two"'), (3, "three")]
+    assert blocks("// one\n// NOLINTNEXTLINE(readability)\n// clang-format off\n// two\n") == [
+        (1, "one"), (4, "two")]
+    # What is refused of them.
+    assert plain_words.comment_faults(f"// {word * 13}\n// {word * 13}\nint f();\n") == [
+        (1, "a sentence of 26 words, 25 at most: word word word word word ...")]
+    assert plain_words.comment_faults(f"// {word * 13}\nint f();\n// {word * 13}\n") == []
+    assert plain_words.comment_faults("\nint f();  // Of these two.\n") == [(2, begun.format("Of"))]
+    assert plain_words.comment_faults("// What is this?\n// Of course.\n") == [
+        (1, begun.format("Of"))]
+    # Headers of folders that are not listed are not held to it, nor are other files.
+    folder = plain_words.HEADERS[0]
+    assert len(plain_words.header_faults(f"{folder}/a.h", "// Of one.\n")) == 1
+    assert len(plain_words.header_faults(f"{folder}/in/a.h", "// Of one.\n")) == 1
+    for path in (f"{folder}/a.cpp", f"{folder}2/a.h", "another/a.h"):
+        assert plain_words.header_faults(path, "// Of one.\n") == []
+    # Each page and each folder of headers exists.
+    for name in plain_words.HEADERS:
+        assert os.path.isdir(os.path.join(os.path.dirname(__file__), "..", "..", name)), name
     for page in plain_words.PAGES:
         assert os.path.exists(os.path.join(os.path.dirname(__file__), "..", "..", page)), page
 
