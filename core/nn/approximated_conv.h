@@ -1,4 +1,5 @@
-// A convolution whose three products are open to methods, as a function with a gradient.
+// A convolution, as a function with a gradient. A method may approximate each of its three
+// products.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,7 +9,7 @@
 namespace approx {
 
 // y = x (*) w + bias, each product as the slot says. The bias gradient is always exact. `layer` is
-// the number that keys random draws. Under autocast its operands are cast as LibTorch casts those
+// the number that keys random draws. Under autocast the operands are cast as LibTorch casts those
 // of its own convolutions.
 at::Tensor approximated_conv(const at::Tensor& x, const at::Tensor& w, const at::Tensor& bias,
                              const Geometry& geometry, const LayerSlot& slot, uint32_t layer);

@@ -1,4 +1,4 @@
-// What of a layer's weight gradient is there, for ranks that sum it over all of them.
+// Which part of a layer's weight gradient was computed. Ranks that sum the gradient read it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,22 +12,23 @@
 namespace approx {
 
 struct GradientPart {
-  // By the schedule, before the step; the same on all ranks.
-  bool is_alike = true;        // all ranks go by one method, or compute it exactly
-  bool is_of_all = true;       // all have computed it
-  std::vector<int64_t> ranks;  // where not: those that have, ascending
+  // Set by the schedule before the step; equal on all ranks.
+  bool is_alike = true;        // all ranks use one method, or all compute exactly
+  bool is_of_all = true;       // all ranks have computed the gradient
+  std::vector<int64_t> ranks;  // if not is_of_all: those that have, ascending
 
-  // By the method and, where that is the same on all ranks, its plan, in the backward pass.
+  // Set in the backward pass, by the method and its plan. The plan counts only if it is equal on
+  // all ranks.
   enum class Kind {
     kAll,
-    kChannels,  // of some input channels, the same on all ranks where they go by one method
-    kScattered  // by a method; zeros may lie anywhere
+    kChannels,  // some input channels; equal on all ranks that use one method
+    kScattered  // computed by a method; zeros may lie anywhere
   };
   Kind kind = Kind::kAll;
   at::Tensor channels;  // [k] int64, ascending, along the second axis
 
-  // Notes the part of a weight gradient that `method` planned so, in a layer of so many groups. The
-  // kind is the same on all ranks that go by one method, whatever their examples and draws.
+  // Notes the part of a weight gradient that `method` planned as `plan`, in a layer of `groups`
+  // groups. The kind is equal on all ranks that use one method, whatever their examples and draws.
   void note(const Plan& plan, const Method& method, int64_t groups);
 };
 

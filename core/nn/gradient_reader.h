@@ -1,4 +1,4 @@
-// The seam between a batch norm and the layer before it in the backward pass.
+// How a layer looks at its gradient while the batch norm after it writes that gradient.
 #pragma once
 
 #include <torch/csrc/autograd/function.h>
@@ -7,14 +7,15 @@
 
 namespace approx {
 
-// A node of the autograd graph that may want to see the gradient it is going to be given while the
-// node behind it writes it.
+// A node of the autograd graph that may look at its incoming gradient while the node behind it
+// writes that gradient.
 class GradientReader {
  public:
   virtual ~GradientReader() = default;
 
-  // Who looks at what `writer` is about to write in this pass, null for nobody: a visitor may write
-  // over what it sees, so that must be all of the gradient. Asked once; lives as long as the node.
+  // The visitor for the gradient that `writer` is about to write in this pass; null: none. A
+  // visitor may overwrite the gradient. It is therefore null unless that gradient is the node's
+  // whole incoming gradient. Call it once a pass. The visitor lives as long as the node.
   virtual GradientVisitor* visitor(const torch::autograd::Node& writer) = 0;
 };
 

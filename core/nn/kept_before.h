@@ -1,5 +1,5 @@
-// How much a method kept of a gradient the time before, where to know how much it is this time
-// would be to wait for a device.
+// The density of a pruned gradient one step before. A rule of kernels uses it where the density of
+// this step is on a device, so that reading it would wait.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,26 +15,27 @@
 
 namespace approx {
 
-// One layer's, under one method.
+// The memory of one layer under one method.
 class KeptBefore {
  public:
-  // Where a rule of kernels goes by the density of a pruned dY, and that is counted on a device:
-  // gives the plan the share that the one before it kept.
+  // Sets plan.expected_density to the share that the plan before this one kept. Does so for a
+  // pruned dY alone, if its count is on a device and a rule of kernels depends on the density.
   void tell(Plan& plan, const Operands& operands);
 
-  // The share that the plan before this one kept, exactly, and so the same in equal runs; 1 where
-  // this is the first. Starts a copy of this one's count. That of the plan before is as old as a
-  // step: where it is waited for, all that a step asked of the device since is still ahead of it.
+  // Returns the share that the plan before this one kept, and 1 for the first plan. The share is
+  // exact, and so equal in equal runs. Starts a copy of this plan's count to the host. Waits for
+  // the copy of the count before. That copy is a step old: work that the device was given since
+  // need not be done.
   double exchange(const PrunedDY& plan);
 
  private:
-  at::Tensor kept_;  // [] int64 on the CPU; undefined: there was none
+  at::Tensor kept_;  // [] int64 on the CPU; undefined: no plan yet
   int64_t entries_ = 0;
-  std::optional<c10::Event> copied_;  // where kept_ comes from a device
+  std::optional<c10::Event> copied_;  // set if kept_ comes from a device
 };
 
-// What the host must wait for in every step of a layer under `method`, "" for nothing: what the
-// method waits for, or what KeptBefore does (Method::waits_for).
+// A text that says for what the host must wait in every step of a layer under `method`; "":
+// nothing. Either the method waits (Method::waits_for) or KeptBefore does.
 std::string_view waits_for(const Method& method);
 
 }  // namespace approx

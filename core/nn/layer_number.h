@@ -1,5 +1,5 @@
-// The number that keys a layer's random draws (Rng::layer): its index, from 1, in which a bit tells
-// linear layers from convolutions.
+// The number that keys a layer's random draws (Rng::layer). It is the layer's index, from 1, with a
+// bit that is set for linear layers and not for convolutions.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,12 @@
-// The two layers that multiply, each with its three products open to methods.
+// The two layers that multiply: convolution and linear. A method may approximate each of their
+// three products.
 //
-// A layer knows what to do at a step from its slot, which the schedule fills before the step
-// (core/train/scheduled_layers.h). With an empty slot it calls LibTorch's own convolution and
-// nothing else, so an exact layer costs what a torch::nn layer costs; on shapes where an exact
-// product of ours is faster (kernels/dense/), it calls that, unless the network is to use
-// LibTorch's alone (OperatorChoice). A linear layer approximates as a 1x1 convolution on a 1x1 map.
+// A layer reads from its slot what to do at a step. The schedule fills the slot before the step
+// (core/train/scheduled_layers.h). With an empty slot a layer calls LibTorch's own convolution and
+// nothing else: an exact layer costs as much as a torch::nn layer. On shapes where an exact product
+// of our own is faster (kernels/dense/), the layer calls that product. It does not if the network
+// is to use LibTorch's operators alone (OperatorChoice). A linear layer approximates as a 1x1
+// convolution on a 1x1 map.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -18,40 +20,39 @@
 
 namespace approx {
 
-// What convolutions and linear layers share: their place in the network and their slot.
+// The common part of convolutions and linear layers: their place in the network and their slot.
 class Layer : public OperatorChoice {
  public:
   virtual ~Layer() = default;
 
   LayerSlot slot;
-  LayerInfo info;  // name and index are the network's to fill, sizes those of the last forward pass
+  LayerInfo info;  // the network fills in name and index; sizes are of the last forward pass
 
-  // While `probing`: input and output of the last forward pass, and the gradient of the output
-  // once a backward pass has come by.
+  // While `probing`: input and output of the last forward pass, and the gradient of that output
+  // once a backward pass has computed it.
   bool probing = false;
   struct Probe {
     at::Tensor x, y, dy;
   } probe;
 
-  // The layer's operands as last probed; without dy where no backward pass came by.
+  // The layer's operands as last probed; without dy if there was no backward pass.
   virtual Operands probed() const = 0;
 };
 
-// The number that keys a layer's random draws (Rng::layer): its index, with linear layers told from
-// convolutions.
+// The number that keys a layer's random draws (Rng::layer), as layer_number() makes it.
 uint32_t draws_number(const LayerInfo& info);
 
-// How a convolution's weight starts.
+// How a convolution's weight is initialised.
 enum class ConvStart {
-  kByRecipe,  // as its `init` says (core/nn/weight_start.h)
-  kUniform,   // uniform within 1 / sqrt(fan in), as PyTorch's own, and no bias
-  kDirac,     // likewise, but the first Ci filters pass on their channel
+  kByRecipe,  // as the recipe's `init` says (core/nn/weight_start.h)
+  kUniform,   // uniform within 1 / sqrt(fan in), as PyTorch's own, with a bias of 0
+  kDirac,     // as kUniform, but the first Ci filters pass on their channel
 };
 
 struct ConvOptions {
   int64_t in_channels = 1, out_channels = 1, kernel = 3, stride = 1, padding = 0, groups = 1;
   bool bias = false;
-  ConvStart start = ConvStart::kByRecipe;  // kDirac: of one group
+  ConvStart start = ConvStart::kByRecipe;  // kDirac: with one group only
   bool frozen = false;                     // the weight does not train; the bias does
 };
 
@@ -86,8 +87,8 @@ class LinearImpl : public torch::nn::Module, public Layer {
 };
 TORCH_MODULE(Linear);
 
-// While one lives, layers made by its thread have weights of zero: for whoever wants the shapes of
-// a network and not its numbers. To draw those of a large one takes seconds.
+// While one lives, layers made by its thread have weights of zero. Use it where only the shapes of
+// a network are needed: drawing the weights of a large one takes seconds.
 class ZeroWeights {
  public:
   ZeroWeights();

@@ -1,6 +1,6 @@
-// Batch normalisation with what usually follows it: an addition, a ReLU, a GELU or a CELU. Together
-// they take a third of a small residual network's step, nearly all of it memory traffic: as one
-// operation they read and write half as much.
+// Batch normalisation with the operation that usually follows it: an addition, a ReLU, a GELU or a
+// CELU. Together they take a third of a small residual network's step, nearly all of it memory
+// traffic. As one operation they read and write half as much.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -18,8 +18,8 @@
 namespace approx {
 
 // While one lives, it notes the graph nodes whose results the batch norms of its thread take, by
-// themselves or in a sum: how the description of a network tells after which layers one follows.
-// What comes back through a norm has no zeros of a ReLU, and is the same for all terms of a sum.
+// themselves or in a sum. The description of a network so finds out which layers a batch norm
+// follows. The gradient behind a norm has no zeros of a ReLU, and is equal for all terms of a sum.
 class NormInputs {
  public:
   NormInputs() : before_(std::exchange(current_, this)) {}
@@ -45,15 +45,16 @@ class NormInputs {
 struct BatchNormOptions {
   int64_t channels = 1;
   double epsilon = 1e-5;
-  double momentum = 0.1;     // the share of a new batch in the running statistics
+  double momentum = 0.1;     // weight of a new batch in the running statistics
   bool zero_weight = false;  // gamma starts at 0: a residual block starts as the identity
-  bool scale = true;         // false: gamma is 1 and no parameter, whatever zero_weight says
+  bool scale = true;         // false: gamma is a constant 1, whatever zero_weight says
   double celu_alpha = 1;     // of celu(), above 0
 };
 
-// Ioffe & Szegedy 2015, Algorithms 1 and 2: y = gamma (x - mean) / sqrt(variance + epsilon) + beta,
-// per channel over N, H and W; in training mode with the batch's biased variance, the running one
-// is updated with the unbiased; in evaluation mode with the running statistics.
+// Ioffe & Szegedy 2015, Algorithms 1 and 2, per channel over N, H and W:
+//   y = gamma (x - mean) / sqrt(variance + epsilon) + beta
+// In training mode it uses the batch's mean and biased variance. The running variance is updated
+// with the unbiased one. In evaluation mode it uses the running statistics.
 class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
  public:
   explicit BatchNormImpl(const BatchNormOptions& options);
@@ -81,30 +82,31 @@ class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
   void set_momentum(double momentum) { momentum_ = momentum; }
   double momentum() const { return momentum_; }
 
-  // Training statistics over the images of all of these, who call the same norms in the same order
-  // with as many images each; null: over those of this process.
+  // If set, training statistics are over the images of all ranks of the world. All must call the
+  // same norms in the same order, with equally many images each. Null: over the images of this
+  // process.
   std::shared_ptr<Collectives> ranks;
 
-  // "Ghost batch norm" (Hoffer, Hubara & Soudry 2017, Algorithm 1): a training batch is normalised
-  // in parts of so many consecutive images, each by its own mean and variance. A last part may be
-  // smaller. The running statistics move once a batch, by the mean over its images of the parts'
-  // means and unbiased variances; Hoffer et al. move them once for each part. 0, or no fewer than
-  // the batch has: the whole batch is one part. Not with `ranks`. Throws Error(kUsage) where a part
-  // of several has a single pixel.
+  // "Ghost batch norm" (Hoffer, Hubara & Soudry 2017, Algorithm 1). A training batch is split into
+  // parts of `ghost_batch` consecutive images. Each part is normalised by its own mean and
+  // variance. The last part may be smaller. The running statistics move once a batch, by the parts'
+  // means and unbiased variances, averaged over the batch's images. Hoffer et al. move them once
+  // for each part. If 0 or at least the batch's size, the whole batch is one part. Not allowed with
+  // `ranks`. Throws Error(kUsage) if one of several parts has a single pixel.
   int64_t ghost_batch = 0;
 
-  at::Tensor weight, bias;  // gamma, beta: [C], parameters; gamma a buffer where it is fixed
+  at::Tensor weight, bias;  // gamma, beta: [C], parameters; gamma a buffer if not `scale`
   at::Tensor running_mean, running_variance;  // [C], buffers
 
  private:
   at::Tensor run(const at::Tensor& x, const ShapedTail& tail, const at::Tensor& residual);
-  // The same by LibTorch's operators: where they are wanted (OperatorChoice), and for what the
-  // fused kernel does not take.
+  // Does the work of run() by LibTorch's operators: where they are asked for (OperatorChoice), and
+  // for inputs that the fused kernel does not take.
   at::Tensor composed(const at::Tensor& x, const ShapedTail& tail, const at::Tensor& residual);
   at::Tensor composed_in_parts(const std::vector<at::Tensor>& parts, int64_t images);
-  // x in parts of `ghost_batch` images.
+  // Splits x into parts of `ghost_batch` images.
   std::vector<at::Tensor> parts_of(const at::Tensor& x) const;
-  // Moves the running statistics by those of all parts of x, in their order.
+  // Moves the running statistics by the statistics of all parts of x, in their order.
   void update_running(const std::vector<NormStatistics>& parts, const at::Tensor& x);
   RunningStatistics running() const { return {running_mean, running_variance, momentum_}; }
 
@@ -112,9 +114,9 @@ class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
 };
 TORCH_MODULE(BatchNorm);
 
-// While it lives the batch norms of a network take the mean over all batches that pass through it
-// for their running statistics, as Izmailov et al. 2018, section 3.2, do it after training; all
-// else of the network stays as it is, which is to be evaluation.
+// While one lives, the running statistics of a network's batch norms become the mean over all
+// batches that pass through it. Izmailov et al. 2018, section 3.2, compute them so after training.
+// The rest of the network is not changed: the caller puts it into evaluation mode.
 class RenewedStatistics {
  public:
   explicit RenewedStatistics(const torch::nn::Module& network);
@@ -122,10 +124,10 @@ class RenewedStatistics {
   RenewedStatistics(const RenewedStatistics&) = delete;
   RenewedStatistics& operator=(const RenewedStatistics&) = delete;
 
-  // To be called before each batch. Norms count batches alike, by their number of images.
+  // Call it before each batch. Norms weight a batch by its number of images.
   void expect(int64_t images);
 
-  int64_t seen() const { return seen_; }  // images, that batch included
+  int64_t seen() const { return seen_; }  // images, with the batch announced last
 
  private:
   struct Kept {
@@ -136,10 +138,10 @@ class RenewedStatistics {
   int64_t seen_ = 0;
 };
 
-// Gives the batch norms of a network the ranks that they take their statistics over.
+// Lets the batch norms of a network take their statistics over `ranks`.
 void synchronise_norms(const torch::nn::Module& network, const std::shared_ptr<Collectives>& ranks);
 
-// Sets `ghost_batch` of the batch norms of a network. Returns whether it has any.
+// Sets `ghost_batch` of the batch norms of a network. Returns whether the network has any.
 bool set_ghost_batch(const torch::nn::Module& network, int64_t images);
 
 }  // namespace approx

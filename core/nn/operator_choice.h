@@ -1,4 +1,4 @@
-// Whose operators the layers and batch norms of a network use.
+// Which operators the layers and batch norms of a network use: LibTorch's, or our own as well.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -7,14 +7,14 @@
 
 namespace approx {
 
-// What a module derives from whose operators can be chosen.
+// Base of modules whose operators can be chosen.
 struct OperatorChoice {
   OperatorSet operators = OperatorSet::kBest;
 
   bool library_alone() const { return operators == OperatorSet::kLibrary; }
 };
 
-// Sets it in all modules of a network. Takes effect from the next forward pass on; weights stay.
+// Sets `operators` in all modules of a network, from the next forward pass on. Weights stay.
 void choose_operators(const torch::nn::Module& network, OperatorSet operators);
 
 }  // namespace approx

@@ -1,6 +1,6 @@
-// Where the time of a training step goes, on the CPU. Off unless a PhaseClock lives; then a scope
-// costs two readings of the clock, and layers compute their products one after the other so that
-// each has a time of its own; but where the clock is one of whole backward passes.
+// How the time of a training step on the CPU splits into phases. Scopes measure only while a
+// PhaseClock lives. A scope then reads the clock twice. Layers compute their gradients one after
+// the other, so that each has its own time, unless the clock is GradientTimes::kTogether.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@ enum class Phase { kData, kForward, kDataGradient, kWeightGradient, kNormalisati
 inline constexpr std::array kPhaseNames = std::to_array<std::string_view>(
     {"data", "forward", "data_gradient", "weight_gradient", "normalisation", "optimizer"});
 
-// Whether a layer's gradients are to be timed each for itself, or as steps compute them: together,
+// How to time a layer's two gradients: each for itself, or as steps compute them, which is together
 // where that is faster.
 enum class GradientTimes { kApart, kTogether };
 
-// While it lives, scopes add to it. One at a time, for one training thread: LibTorch runs the
-// backward pass of a graph on the CPU in the thread that asked for it.
+// While one lives, scopes add to it. At most one may live, for one training thread. LibTorch runs
+// the backward pass of a graph on the CPU in the thread that asked for it.
 class PhaseClock {
  public:
   explicit PhaseClock(GradientTimes gradients = GradientTimes::kApart) : gradients_(gradients) {
@@ -37,8 +37,8 @@ class PhaseClock {
   // Nanoseconds, indexed by Phase.
   const std::array<int64_t, kPhaseNames.size()>& spent() const { return spent_; }
 
-  // Nanoseconds in the data and weight gradients of convolutions, with everything that a method
-  // does for them; linear layers are not in it.
+  // Nanoseconds in the data and weight gradients of convolutions, with all work of a method for
+  // them. Linear layers do not count.
   int64_t convolutions_backward() const { return convolutions_backward_; }
 
   void reset() {
@@ -74,7 +74,8 @@ class PhaseScope {
   std::chrono::steady_clock::time_point began_;
 };
 
-// Around both gradients of a layer; `counts` where it is a convolution.
+// The scope of both gradients of a layer. It adds to convolutions_backward() if `counts`: if the
+// layer is a convolution.
 class ConvolutionBackwardScope {
  public:
   explicit ConvolutionBackwardScope(bool counts) : counts_(counts && PhaseClock::runs()) {

@@ -1,4 +1,4 @@
-// What the schedule lets a layer do at a step.
+// The orders of a layer for a step, as the schedule gives them, and where its counts go.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,21 +15,21 @@ namespace approx {
 
 struct LayerOrders {
   std::array<Method*, 3> methods{};   // by Product; null: exact
-  std::array<KeptBefore*, 3> kept{};  // likewise, of the method; null: no rule asks for it
+  std::array<KeptBefore*, 3> kept{};  // by Product, of its method; null: no rule needs it
   uint64_t seed = 0;
   uint64_t step = 0;
   const uint64_t* step_at = nullptr;  // see Rng
-  uint32_t rank = 0;                  // of several processes that train the network, see Rng
+  uint32_t rank = 0;                  // of this process, see Rng
   bool norm_follows = false;          // see MethodCall
-  at::Tensor loss_scale;              // likewise
-  std::shared_ptr<Method> owner;      // keeps the methods alive where no schedule does
+  at::Tensor loss_scale;              // see MethodCall
+  std::shared_ptr<Method> owner;      // keeps the methods alive if no schedule does
 
   bool exact() const { return !methods[0] && !methods[1] && !methods[2]; }
   Method* of(Product product) const { return methods[static_cast<size_t>(product)]; }
 
   KeptBefore* kept_before(Product product) const { return kept[static_cast<size_t>(product)]; }
 
-  // The draws of a product of the layer with that number.
+  // The random draws of one product of the layer with number `layer`.
   Rng draws(uint32_t layer, Product product) const {
     return {.seed = seed,
             .layer = layer,

@@ -1,5 +1,5 @@
-// How the weights of convolutions start: a recipe's `init`, brought to the layers of a network that
-// is being built.
+// How the weights of convolutions are initialised: brings a recipe's `init` to the layers of a
+// network that is being built.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,7 +8,8 @@
 
 namespace approx {
 
-// While one lives, convolutions made by its thread start so; without one by kFanOut.
+// While one lives, convolutions made by its thread are initialised by `start`. Without one they
+// start by kFanOut.
 class WeightStartScope {
  public:
   explicit WeightStartScope(WeightStart start);
@@ -20,12 +21,12 @@ class WeightStartScope {
   WeightStart before_;
 };
 
-// Draws the weight [Co,Ci/groups,K,K] of a convolution, and its bias [Co] where that is defined,
-// from LibTorch's generator, as the scope of the thread says.
+// Draws the weight [Co,Ci/groups,K,K] of a convolution, and its bias [Co] if that is defined. Uses
+// LibTorch's generator and the initialisation of the thread's scope.
 void start_convolution(const at::Tensor& weight, const at::Tensor& bias);
 
 // Draws `target` uniformly within 1 / sqrt(fan in) of the weight [Co,Ci/groups,K,K] of a
-// convolution: as torch.nn.Conv2d starts its weight and its bias.
+// convolution. torch.nn.Conv2d initialises its weight and its bias so.
 void draw_uniform(const at::Tensor& target, const at::Tensor& weight);
 
 }  // namespace approx
