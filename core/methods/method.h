@@ -1,9 +1,10 @@
 // A method decides what to compute for one product of one layer: operands in, plan out.
 //
-// One object per layer and method text; its members are its memory between the calls of a step and
-// between steps. It knows no device, no schedule and no step number: what it needs of randomness
-// comes with the call. To add one, write core/methods/<name>.cpp that ends in REGISTER_METHOD; the
-// build finds it, and `list`, the experiment files, the completion and the contract test see it.
+// There is one object per layer and method text. Its members are its memory between the calls of a
+// step and between steps. It knows no device, no schedule and no step number. Random draws come
+// with the call. To add a method, write core/methods/<name>.cpp that ends in REGISTER_METHOD. The
+// build finds the file. `list`, experiment files, the completion and the contract test then see the
+// method.
 #pragma once
 
 #include <functional>
@@ -22,36 +23,37 @@
 
 namespace approx {
 
-// A product's result, and, where finishing it dropped entries, how many are left: [] int64 on the
-// device of the result, else undefined.
+// A product's result. If finishing it dropped entries, `kept` is the number of entries kept: []
+// int64 on the device of the result. Else `kept` is undefined.
 struct Finished {
   at::Tensor result;
   at::Tensor kept;
 };
 
-// What a method may know of a product beside its operands. Outside of a layer that is a stream of
-// draws alone: `{.rng = stream}`.
+// The facts about a product that a method gets beside its operands. Outside of a layer a stream of
+// draws is enough: `{.rng = stream}`.
 struct MethodCall {
   Rng rng = {};
 
   // Whether a batch normalisation follows the layer.
   bool norm_follows = false;
-  // Gradients only: the plan of the forward product, null where that was exact.
+  // Gradients only: the plan of the forward product; null if that was exact.
   const Plan* forward = nullptr;
-  // Gradients only: what was found where the method had asked for a look (`Method::look`), after
-  // all of dY was seen; null where nobody looked.
+  // Gradients only: the answer to the method's `look`, after all of dY was seen; null if nobody
+  // looked.
   const SeenGradient* seen = nullptr;
-  // Gradients only: whether dY may be written over, for nobody reads it any more.
+  // Gradients only: whether the method may overwrite dY, as nobody else reads it any more.
   bool may_overwrite = false;
-  // Gradients only: what every gradient of this pass is multiplied by, and the optimizer divides by
-  // again; [] float on their device, undefined: 1. It changes from step to step. A method whose
-  // plan follows dY in proportion need not know of it; one with numbers of its own, such as draws
-  // or a memory of earlier gradients, must give them in these units (`scaled`).
+  // Gradients only: the loss scale, [] float on the gradients' device; undefined: 1. Every gradient
+  // of this pass is multiplied by it, and the optimizer divides by it. It changes from step to
+  // step. A method whose plan is proportional to dY can ignore it. A method with numbers of its
+  // own, such as draws or a memory of earlier gradients, must convert them to these units
+  // (`scaled`).
   at::Tensor loss_scale = {};
 
-  // A gradient of this pass in the units of the loss, in float where its own precision is less.
+  // A gradient of this pass divided by the loss scale; in float if its own precision is lower.
   at::Tensor unscaled(const at::Tensor& gradient) const;
-  // The way back, rounded to `type` at the end.
+  // A gradient multiplied by the loss scale, and then rounded to `type`.
   at::Tensor scaled(const at::Tensor& gradient, at::ScalarType type) const;
 };
 
@@ -59,53 +61,56 @@ class Method {
  public:
   virtual ~Method() = default;
 
-  // The plan for `operands.product`, one of the products that the method registered. Operands are
-  // as kernels/operands.h says. Equal calls with equal draws give equal plans.
+  // The plan for `operands.product`, one of the products that the method registered.
+  // kernels/operands.h describes the operands. Equal calls with equal draws give equal plans.
   virtual Plan plan(const Operands& operands, const MethodCall& call) = 0;
 
-  // What to do to the dY of a pass while it is being written, before `plan` is asked; nothing: it
-  // is not looked at. `call` is that of the data gradient, whichever products the method plans.
+  // The work to do on the dY of a pass while it is being written, before `plan` is called. Nothing:
+  // dY is not looked at. `call` is that of the data gradient, whichever products the method plans.
   virtual std::optional<GradientRequest> look(const MethodCall& /*call*/) { return std::nullopt; }
 
-  // The result of that product as the layer hands it on. `result` is what the plan gave.
+  // The result of the product `operands.product` as the layer passes it on. `result` is the plan's
+  // result.
   virtual Finished finish(const Operands& /*operands*/, at::Tensor result,
                           const MethodCall& /*call*/) {
     return {std::move(result), {}};
   }
 
-  // Whether the plan of a gradient depends on dY alone, so that it can be asked for what it makes
-  // of one without a layer around it.
+  // Whether the plan of a gradient depends on dY alone. Such a method can plan a gradient without a
+  // layer around it.
   virtual bool looks_at_dy_alone() const { return false; }
 
-  // Whether both gradients of a pass go by one plan, which then depends on dY alone. A layer asks
-  // for it once.
+  // Whether both gradients of a pass use one plan, which then depends on dY alone. A layer asks for
+  // that plan once.
   virtual bool plans_once() const { return false; }
 
-  // Whether a plan follows from the weights alone. Of several ranks that train one network all then
-  // plan alike, whatever examples they have.
+  // Whether a plan follows from the weights alone. Then all ranks that train one network make equal
+  // plans, whatever their examples are.
   virtual bool follows_weights() const { return false; }
 
-  // Whether the weight gradient says nothing of any example, and is there to be done without. Where
-  // other ranks train the network too, the mean is over those that have computed it.
+  // Whether the weight gradient carries no information from any example and can be left out. If
+  // other ranks train the network too, the mean is over the ranks that have computed the gradient.
   virtual bool abstains() const { return false; }
 
-  // What the weight gradient needs of x. The layer lets the rest go after the forward pass.
+  // The part of x that the weight gradient needs. The layer frees the rest after the forward pass.
   enum class Keep {
     kInput,   // all of it
-    kSample,  // the channels that the forward product sampled; all, where it was exact
-    kNothing  // `operands.x` is undefined then
+    kSample,  // the channels that the forward product sampled; all if that was exact
+    kNothing  // no part: `operands.x` is undefined
   };
   virtual Keep keep() const { return Keep::kInput; }
 
-  // What the method remembers from step to step, to be saved and to be set: a tensor, undefined
-  // before the first step. Null for methods that remember nothing.
+  // The method's memory from step to step, for checkpoints to read and to set. It is one tensor,
+  // undefined before the first step. Null for methods without a memory.
   virtual at::Tensor* memory() { return nullptr; }
 
-  // What the host must wait for in every step, because the shapes of what follows depend on it:
+  // A text that says for what the host must wait in every step, because later shapes depend on it:
   // "how many pairs its draws take". Such a step cannot be captured as a graph
-  // (core/train/step_graphs.h). Empty for a method that waits for nothing; it then also gives equal
-  // scalars to the operators that it calls whatever the step, keeps its memory where it is, and
-  // takes the step's number from the call's draws alone, which read it where it stands.
+  // (core/train/step_graphs.h). Empty for a method that never waits. Such a method must also suit a
+  // graph that is replayed:
+  // - it passes equal scalars to its operators in every step;
+  // - its memory stays at one address;
+  // - it takes the step number from the call's draws alone, which read it from memory.
   virtual std::string_view waits_for() const { return {}; }
 };
 
@@ -119,22 +124,23 @@ struct MethodEntry : MethodInfo {
     return paper = std::move(id), paper_at = std::move(at), *this;
   }
   MethodEntry& approximates(std::initializer_list<Product> list) { return products = list, *this; }
-  // Declares the parameter kMode, whose choices approximate fewer products than the method can; the
+  // Declares the parameter kMode. Its choices approximate fewer products than the method can; the
   // first is its default.
   MethodEntry& modes(std::vector<Mode> list, std::string help);
-  // Takes one of them away again.
+  // Removes one of the modes again.
   MethodEntry& without_mode(std::string_view choice);
-  // What several methods declare alike.
+  // Applies a declaration that several methods share.
   MethodEntry& with(void (*declare)(MethodEntry&)) { return declare(*this), *this; }
-  // The method that `sweep --controls random` puts beside it (MethodInfo::random_twin).
+  // The random control that `sweep --controls random` adds to this method
+  // (MethodInfo::random_twin).
   MethodEntry& controlled_by(std::string text) { return random_twin = std::move(text), *this; }
   MethodEntry& at_its_density() { return twin_by_density = true, *this; }
-  // That its results changed, and how often counted from 1.
+  // The version of its results, from 1. Raise it when they change.
   MethodEntry& in_version(int64_t number) { return version = number, *this; }
-  // That its results under bf16 and fp16 changed, and how often counted from 1.
+  // The version of its results under bf16 and fp16, from 1. Raise it when they change there.
   MethodEntry& in_half_version(int64_t number) { return half_version = number, *this; }
-  // That the versions from `number` on differ from the current one by rounding alone
-  // (MethodInfo::rounding_since); 1 <= number < version.
+  // Versions from `number` on differ from the current one by rounding alone
+  // (MethodInfo::rounding_since). 1 <= number < version.
   MethodEntry& rounding_from(int64_t number) { return rounding_since = number, *this; }
   // As rounding_from, for the versions under bf16 and fp16.
   MethodEntry& half_rounding_from(int64_t number) { return half_rounding_since = number, *this; }

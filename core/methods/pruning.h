@@ -1,4 +1,4 @@
-// What methods share that prune dY: both gradients of a layer go by the same pruned tensor.
+// The common part of methods that prune dY: both gradients of a layer use one pruned tensor.
 #pragma once
 
 #include "core/methods/method.h"
@@ -7,7 +7,7 @@ namespace approx {
 
 class PruningMethod : public Method {
  public:
-  // Draws come from one stream, whichever gradient is asked for.
+  // Both gradients use one stream of draws, whichever is asked for.
   Plan plan(const Operands& operands, const MethodCall& call) final {
     MethodCall common = call;
     common.rng.product = Product::kDataGradient;
@@ -18,7 +18,7 @@ class PruningMethod : public Method {
   bool plans_once() const final { return true; }
 
  protected:
-  // Looks at dy alone.
+  // The plan for `operands`; it may depend on dy alone.
   virtual Plan prune(const Operands& operands, const MethodCall& call) = 0;
 };
 
