@@ -52,6 +52,7 @@ PAGES = {
 # once its headers are rewritten.
 HEADERS = (
     "core/methods",
+    "core/networks",
     "core/nn",
     "core/studies",
 )

@@ -1,4 +1,4 @@
-// What the residual networks of several files are built of.
+// Building blocks of the residual networks.
 #pragma once
 
 #include <optional>
@@ -11,25 +11,25 @@ namespace approx {
 
 struct ConvNormOptions {
   bool zero_norm = false;  // the norm's weight starts at zero
-  bool blur = false;       // low-pass filter before a convolution that strides
+  bool blur = false;       // low-pass filter before a convolution with a stride
 };
 
 // A convolution and the batch norm behind it, registered with their owner as NAME and NAME_norm.
 //
-// `blur` is Zhang 2019 ("Making convolutional networks shift-invariant again") as FFCV's ImageNet
-// training has it: the input of a convolution with a stride of 2 and at least 16 input channels is
-// first filtered in each channel with the 3x3 binomial kernel [1 2 1]' [1 2 1] / 16, stride 1,
-// padding 1. Other convolutions, the stem's among them, and the pooling stay as they are. The
-// filter is fixed: it is no layer, has no parameters and is counted nowhere.
+// `blur` is Zhang 2019 ("Making convolutional networks shift-invariant again") as in FFCV's
+// ImageNet training. It filters the input of a convolution that has a stride of 2 and at least 16
+// input channels. Each channel is filtered with the 3x3 binomial kernel [1 2 1]' [1 2 1] / 16,
+// stride 1, padding 1. Other convolutions, such as the stem's, and the pooling are not changed. The
+// filter is fixed: it is no layer, has no parameters and is not counted in any total.
 class ConvNorm {
  public:
   ConvNorm(torch::nn::Module& owner, const std::string& name, const ConvOptions& conv,
            const ConvNormOptions& options = {});
 
   // x [N,Ci,H,W] -> [N,Co,Ho,Wo]
-  at::Tensor operator()(const at::Tensor& x);                            // norm(conv(x))
-  at::Tensor relu(const at::Tensor& x);                                  // max(0, that)
-  at::Tensor add_relu(const at::Tensor& x, const at::Tensor& residual);  // max(0, that + residual)
+  at::Tensor operator()(const at::Tensor& x);                            // y = norm(conv(x))
+  at::Tensor relu(const at::Tensor& x);                                  // max(0, y)
+  at::Tensor add_relu(const at::Tensor& x, const at::Tensor& residual);  // max(0, y + residual)
 
  private:
   at::Tensor convolved(const at::Tensor& x);
@@ -39,16 +39,16 @@ class ConvNorm {
   at::Tensor blur_;  // [Ci,1,3,3], undefined: none
 };
 
-// What residual blocks have in common: how a map enters and leaves them.
+// The shape of a residual block: its channels, stride and groups.
 struct BlockShape {
   int64_t in_channels = 1, width = 1, out_channels = 1;  // width: of the convolutions inside
   int64_t stride = 1, groups = 1;
-  bool zero_init = false;  // the block starts as its shortcut: its last norm's weight is zero
+  bool zero_init = false;  // last norm's weight starts at zero: the block is its shortcut
   bool blur = false;       // see ConvNorm
 };
 
-// He et al. 2016, option B: the identity where the block changes no size, else a 1x1 convolution
-// with the block's stride and a norm, registered with the owner as "shortcut".
+// He et al. 2016, option B. The shortcut is the identity if the block changes no size. Else it is a
+// 1x1 convolution with the block's stride and a norm, registered with the owner as "shortcut".
 class Shortcut {
  public:
   Shortcut(torch::nn::Module& owner, const BlockShape& shape);
@@ -58,9 +58,9 @@ class Shortcut {
   std::optional<ConvNorm> projection_;
 };
 
-// 1x1, 3x3, 1x1 with norms, and ReLU after the first, the second and the addition. The stride is
-// in the 3x3 convolution (torchvision's ResNet "v1.5"; He et al. have it in the first 1x1), which
-// alone is grouped.
+// 1x1, 3x3, 1x1 with norms, and ReLU after the first, the second and the addition. The stride is in
+// the 3x3 convolution, as in torchvision's ResNet "v1.5"; He et al. have it in the first 1x1. Only
+// the 3x3 convolution is grouped.
 class Bottleneck : public torch::nn::Module {
  public:
   explicit Bottleneck(const BlockShape& shape);

@@ -1,5 +1,5 @@
-// A network: a torch::nn module built from our layers. One .cpp in core/networks/ each, ending in
-// REGISTER_NETWORK.
+// A network: a torch::nn module built from our layers. Each has one .cpp in core/networks/ that
+// ends in REGISTER_NETWORK.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -20,7 +20,7 @@
 
 namespace approx {
 
-// What a network is built for: images of size x size and so many classes.
+// The input that a network is built for: images of size x size, and the number of classes.
 struct NetworkInput {
   int64_t channels = 3, size = 32, classes = 10;
 };
@@ -36,27 +36,27 @@ class Network : public torch::nn::Module {
   // x [N,C,H,W] (channels last in memory) -> logits [N,classes]
   virtual at::Tensor forward(at::Tensor x) = 0;
 
-  // The layer whose weight follows from the training images, which a training sets before its first
-  // step (core/train/whitening.h); nothing: there is none.
+  // The layer whose weight is computed from the training images; nothing: there is none. A training
+  // sets that weight before its first step (core/train/whitening.h).
   virtual std::optional<WhitenedLayer> whitened() const { return std::nullopt; }
 
-  // Its convolutions and linear layers in the order in which they were built, which is that of the
-  // forward pass, with names and indices filled in.
+  // The convolutions and linear layers in the order of the forward pass, with names and indices
+  // filled in. They were built in that order.
   std::vector<Layer*> layers();
 
   int64_t parameter_count() const;
 
-  // Multiply-accumulates of the forward pass for one example, as layers counted them last.
+  // Multiply-accumulates of the forward pass for one example, by the layers' last input sizes.
   int64_t macs();
 
-  // The first parameter that is not finite, by its name, "" when all are. Waits for the device.
+  // The name of the first parameter that is not finite; "" if all are finite. Waits for the device.
   std::string first_bad_parameter() const;
 };
 
 struct NetworkEntry : NetworkInfo {
   static constexpr const char* kWhat = "network";
   std::function<std::shared_ptr<Network>(const Params&, const NetworkInput&)> make;
-  NetworkInput input;  // what it is described for
+  NetworkInput input;  // the input that it is described for
 
   NetworkEntry& about(std::string text) { return summary = std::move(text), *this; }
   NetworkEntry& from_paper(std::string id, std::string at) {
@@ -64,13 +64,13 @@ struct NetworkEntry : NetworkInfo {
   }
   NetworkEntry& described_for(NetworkInput shape) { return input = shape, *this; }
   NetworkEntry& smallest_image(int64_t side) { return smallest = side, *this; }
-  // What several networks declare alike.
+  // Applies a declaration that several networks share.
   NetworkEntry& with(void (*declare)(NetworkEntry&)) { return declare(*this), *this; }
   NetworkEntry& param(ParamSpec spec) { return params.push_back(std::move(spec)), *this; }
 };
 
-// The network of `name:key=value,...`, initialised from LibTorch's global generator after it was
-// seeded with `seed`: equal seeds give equal weights whatever is approximated later. Throws
+// The network of `name:key=value,...`. LibTorch's global generator is seeded with `seed` and
+// initialises it: equal seeds give equal weights, whatever is approximated later. Throws
 // Error(kUsage).
 std::shared_ptr<Network> make_network(std::string_view text, const NetworkInput& input,
                                       uint64_t seed);
@@ -78,8 +78,8 @@ std::shared_ptr<Network> make_network(std::string_view text, const NetworkInput&
 // Parameters, multiply-accumulates and layers of the entry at its defaults.
 NetworkInfo describe(const NetworkEntry& entry);
 
-// The layers of a network after one forward pass with an example of `input`, by whose graph it is
-// seen which of them a batch normalisation follows.
+// The layers of a network after one forward pass with an example of `input`. The graph of that pass
+// shows which of them a batch norm follows.
 std::vector<LayerInfo> layer_infos(Network& network, const NetworkInput& input);
 
 template <typename Type>
