@@ -1,4 +1,4 @@
-// A call that a device has recorded, as it records a training step.
+// A call that a device records and replays, as it does a training step.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace approx {
 
-// Does what `work` does: by calling it at first, so that what it allocates once and keeps is there
-// and algorithms are chosen, then by replays of what it asked of the device in one more call.
-// Where that cannot be recorded `work` is called each time. Copies share the recording.
+// Does the work of `work`. The first calls call it: it then allocates what it keeps, and chooses
+// algorithms. One more call is recorded on the device, and later calls replay the recording. If
+// recording fails, `work` is called each time. Copies share the recording.
 class CapturedCall {
  public:
   static constexpr int64_t kCallsBefore = 2;
@@ -21,7 +21,7 @@ class CapturedCall {
 
   void operator()() const;
 
-  // Why it was not recorded when that was tried; "" else.
+  // Why recording failed; "" if it did not, or was not tried yet.
   const std::string& failure() const { return state_->failure; }
 
  private:

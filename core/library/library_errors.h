@@ -1,4 +1,4 @@
-// LibTorch's errors as the program's side of the door knows them.
+// Converts LibTorch's errors into those that core/engine/engine.h declares.
 #pragma once
 
 #include <c10/util/Exception.h>
@@ -7,12 +7,12 @@
 
 namespace approx {
 
-// Throws OutOfMemory where memory ran out, of the machine or of a device, Error(kDevice) where a
-// device failed, and Error(kInternal) for all others: with what it says, and without the stack of
-// calls that LibTorch adds.
+// Throws OutOfMemory if the machine or a device ran out of memory, Error(kDevice) if a device
+// failed, and Error(kInternal) for all other errors. The message is that of `error`, without the
+// stack of calls that LibTorch adds.
 [[noreturn]] void throw_as_own(const c10::Error& error);
 
-// What work() returns. An error of LibTorch comes out as one of ours.
+// Returns work(). Throws errors of LibTorch as throw_as_own() does.
 template <typename Work>
 auto with_own_errors(Work&& work) {
   try {

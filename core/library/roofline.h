@@ -1,4 +1,4 @@
-// What a device can do at most, measured: the limits that kernels are held against.
+// The measured peak rates of a device: the limits that kernels are compared with.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,19 +9,20 @@
 
 namespace approx {
 
-// On the CPU the rate of multiply-adds in registers, nothing for numbers of 16 bits, which no such
-// multiply-adds are counted for; on a GPU that of a large matrix product in the precision, which
-// must have been set (set_float_products). In memory the rate of a copy that no cache holds: what
-// is read and what is written both count; and of a GPU, where its kernels are open, that of one
-// whose numbers take half of its L2. On as many threads as LibTorch has. Takes a second.
+// Measures the peak rates of a device in a second, on as many threads as LibTorch has.
+//   flops     CPU: multiply-adds in registers; 0 in 16 bits, where no such probe exists.
+//             GPU: a large matrix product in `precision`, which the caller sets before
+//             (set_float_products).
+//   bytes     A copy that fits in no cache. Bytes read and bytes written both count.
+//   l2_bytes  GPU with our kernels: a copy whose numbers take half of the L2.
 Roofline roofline_of(c10::Device device, Precision precision);
 
-// The copy that the probe times: of floats, [n] each, on as many threads as there are.
+// The copy that the probe times: of floats, [n] each, on all threads of LibTorch.
 void copy_numbers(const at::Tensor& from, const at::Tensor& to);
 
-// How a copy within an L2 of so many bytes is done on a GPU of so many multiprocessors: without the
-// addresses. Both tensors together have half of its bytes, so that they stay there whatever else
-// does, and a launch copies long enough that starting it does not count.
+// The arguments, without addresses, of a copy within an L2 of `l2_size` bytes, on a GPU with that
+// many multiprocessors. Both tensors together take half of the L2, so that they always stay in it.
+// A launch copies for so long that the time to start it does not count.
 CopyRoundsArgs copy_within(int64_t l2_size, int64_t multiprocessors);
 
 }  // namespace approx

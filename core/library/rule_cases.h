@@ -1,4 +1,4 @@
-// What tune-kernels measures.
+// The kernel cases that tune-kernels measures.
 #pragma once
 
 #include <c10/core/Device.h>

@@ -1,4 +1,4 @@
-// A network that trains for as many steps as it is told to.
+// A network that trains for a given number of steps.
 #pragma once
 
 #include <memory>
