@@ -71,8 +71,9 @@ def words(text):
 
 
 def sentences(text):
-    """Of a paragraph. A colon ends none, an abbreviation may end one too early."""
-    return re.split(r"(?<=[.!?])[*_)]*\s+(?=[^a-z\s])", text)
+    """Of a paragraph. A colon ends none, an abbreviation may end one too early. One may begin with
+    an enumerator or a constant (kName), but with no other word in small letters."""
+    return re.split(r"(?<=[.!?])[*_)]*\s+(?=[^a-z\s]|k[A-Z])", text)
 
 
 def blocks(page):

@@ -23,6 +23,9 @@ def main():
     assert faults(f"{word * 13}\n\n{word * 13}") == []
     assert faults(f"* {word * 13}\n* {word * 13}") == []
     assert [line for line, _ in faults(f"\n* {word * 13}\n  {word * 13}")] == [2]
+    # An enumerator begins a sentence, another word in small letters goes on with one.
+    assert plain_words.sentences("One. kTwo: three. kept, i.e. four.") == [
+        "One.", "kTwo: three. kept, i.e. four."]
     # Numbers, code, addresses and blocks of code are no words.
     assert plain_words.words("a `b c d` 1.15 [1.13, 1.17] [one two](x y) – ±") == [
         "a", "code", "one", "two"]
