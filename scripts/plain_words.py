@@ -51,6 +51,7 @@ PAGES = {
 # Folders whose headers have comments in plain words, folders in them included. A folder is added
 # once its headers are rewritten.
 HEADERS = (
+    "core/config",
     "core/engine",
     "core/library",
     "core/methods",

@@ -1,4 +1,4 @@
-// The two words that stand where the text of a method stands and name none.
+// The two words that may stand in place of a method's text and name no method.
 #pragma once
 
 #include <string_view>
@@ -8,10 +8,10 @@ namespace approx {
 // The exact computation.
 inline constexpr std::string_view kDense = "dense";
 
-// Stands for the method of a run whose rules each name their own.
+// Used for a run whose rules each name a method of their own.
 inline constexpr std::string_view kMixed = "mixed";
 
-// The text is full: neither word has parameters.
+// `method` is a full text; neither word has parameters.
 constexpr bool is_dense(std::string_view method) { return method == kDense; }
 constexpr bool is_mixed(std::string_view method) { return method == kMixed; }
 

@@ -1,4 +1,4 @@
-// The `layers` of a rule: which layers of a network it is about.
+// The `layers` of a rule: which layers of a network it selects.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace approx {
 
-// One term: a slice or number over the convolutions, `kind=GLOB` or `name=GLOB`. A kind passes the
-// first convolution over.
+// One term: a slice or number over the convolutions, `kind=GLOB` or `name=GLOB`. A kind does not
+// select the first convolution.
 struct LayerTerm {
   enum class What { kSlice, kKind, kName };
   What what = What::kSlice;
@@ -19,21 +19,21 @@ struct LayerTerm {
   std::string glob;
 
   bool matches(const LayerInfo& layer) const;
-  std::string to_string() const;  // the one spelling of everything that means the same
+  std::string to_string() const;  // one spelling for all terms of one meaning
 };
 
-// Terms joined by `,` or `+`. A slice without a start begins at the second convolution.
-// Error(kUsage) begins with `layers = "..."`.
+// Reads terms joined by `,` or `+`. A slice without a start begins at the second convolution.
+// Throws Error(kUsage) that begins with `layers = "..."`.
 std::vector<LayerTerm> parse_layers(std::string_view text);
 
-// The one spelling of every text that selects the same layers of any network: "6,4,2", "2,4,6,4"
-// and "2:7:2" are one. Terms by kind and name stand behind the numbers, in alphabetical order. A
-// text of one term is what its to_string() says, but for a stop that is just above the last number.
+// One spelling for all texts that select the same layers in every network: "6,4,2", "2,4,6,4" and
+// "2:7:2" are one. Terms by kind and name follow the numbers, in alphabetical order. A text of one
+// term is spelt as its to_string() says; only its stop may change, to just above the last number.
 // Throws as parse_layers.
 std::string canonical_layers(std::string_view text);
 
-// For each layer whether a term matches it. Throws Error(kUsage) for a term that matches none,
-// saying what there is.
+// For each layer, whether a term selects it. Throws Error(kUsage) for a term that selects none; the
+// message lists the layers that there are.
 std::vector<bool> select_layers(std::string_view text, const std::vector<LayerInfo>& layers);
 
 }  // namespace approx

@@ -1,5 +1,5 @@
-// Schedules by name: `wang2019_s2`, `slice:layers=2::2`. Each is one .cpp in core/config/schedules/
-// that ends in REGISTER_SCHEDULE.
+// Schedules by name: `wang2019_s2`, `slice:layers=2::2`. Each has one .cpp in
+// core/config/schedules/ that ends in REGISTER_SCHEDULE.
 #pragma once
 
 #include <string>
@@ -33,7 +33,7 @@ inline ScheduleEntry& register_schedule(std::string name,
   return entry;
 }
 
-// Rules of `name:key=value,...`. Throws Error(kUsage).
+// The rules of `name:key=value,...`. Throws Error(kUsage).
 std::vector<Rule> make_schedule(std::string_view text);
 
 }  // namespace approx

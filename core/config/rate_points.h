@@ -1,4 +1,4 @@
-// The corner points of a learning-rate schedule: what `rate_points = "0:0.2,0.23:1,1:0.07"` says.
+// The corner points of a learning-rate schedule, as in rate_points: "0:0.2,0.23:1,1:0.07".
 #pragma once
 
 #include <string>
@@ -13,17 +13,19 @@ struct RatePoint {
   bool operator==(const RatePoint&) const = default;
 };
 
-// Reads pairs SHARE:FACTOR with commas between them; blanks around parts are ignored, "" is no
-// point. Throws Error(kUsage) for anything else.
+// Reads pairs SHARE:FACTOR separated by commas. Blanks around parts are ignored; "" gives no
+// points. Throws Error(kUsage) for any other text.
 std::vector<RatePoint> parse_rate_points(std::string_view text);
 
 // The text that parse_rate_points() reads as these points: "0:0.2,0.23:1,1:0.07".
 std::string to_text(const std::vector<RatePoint>& points);
 
-// Throws Error(kUsage) unless there are points, shares rise from 0 to 1 and no factor is negative.
+// Throws Error(kUsage) unless there are points, the shares rise from 0 to 1 and no factor is
+// negative.
 void check(const std::vector<RatePoint>& points);
 
-// The factor after a share of the steps, 0 to 1: linear between the points, which check() took.
+// The factor after a share of the steps, 0 to 1, linear between the points. check() must have
+// accepted the points.
 double factor_at(const std::vector<RatePoint>& points, double share);
 
 }  // namespace approx

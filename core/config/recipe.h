@@ -1,4 +1,4 @@
-// How a network is trained: the settings of a recipe, and the words for those that are choices.
+// How a network is trained: the settings of a recipe, and the words for settings that are choices.
 #pragma once
 
 #include <compare>
@@ -21,9 +21,10 @@ constexpr auto enum_texts(UpdateRule) {
       {{UpdateRule::kSgd, "sgd"}, {UpdateRule::kAdam, "adam"}});
 }
 
-// How convolutions start. kFanOut: normal with variance 2 / (output channels x kernel area), He et
-// al. 2015 over the fan out, as torchvision's ResNets; biases zero. kPytorch: uniform within
-// 1 / sqrt(input channels of a group x kernel area), biases too, as torch.nn.Conv2d draws them.
+// How convolutions are initialised. kFanOut: normal with variance 2 / (output channels x kernel
+// area), biases zero. That is He et al. 2015 over the fan out, as torchvision's ResNets do it.
+// kPytorch: weights and biases uniform within 1 / sqrt(input channels of a group x kernel area), as
+// torch.nn.Conv2d draws them.
 enum class WeightStart { kFanOut, kPytorch };
 
 constexpr auto enum_texts(WeightStart) {
@@ -31,10 +32,10 @@ constexpr auto enum_texts(WeightStart) {
       {{WeightStart::kFanOut, "fan_out"}, {WeightStart::kPytorch, "pytorch"}});
 }
 
-// What `weight_decay` = d is. kGradient: d w is added to the gradient, so a step decays a weight by
-// d times the rate of the step. kPerStep: (d / p) w is added, p the weight's rate at the recipe's
-// peak, so a step at the peak decays by d whatever the rate is. Either follows the rate's course
-// and goes through the momentum.
+// The meaning of `weight_decay` = d. kGradient: d w is added to the gradient, so that a step decays
+// a weight by d times the learning rate of the step. kPerStep: (d / p) w is added, where p is the
+// weight's learning rate at the recipe's peak. A step at the peak then decays by d whatever the
+// rate is. Both scale with the learning rate and pass through the momentum.
 enum class DecayForm { kGradient, kPerStep };
 
 constexpr auto enum_texts(DecayForm) {
@@ -42,7 +43,7 @@ constexpr auto enum_texts(DecayForm) {
       {{DecayForm::kGradient, "gradient"}, {DecayForm::kPerStep, "per_step"}});
 }
 
-// How the learning rate moves; each is defined in core/train/learning_rate.h.
+// The course of the learning rate. core/train/learning_rate.h defines each.
 enum class RateSchedule {
   kConstant,
   kExponential,
@@ -65,7 +66,7 @@ constexpr auto enum_texts(RateSchedule) {
                                                 {RateSchedule::kPoints, "points"}});
 }
 
-// What a random crop finds beyond the image.
+// The pixels that a random crop finds outside of the image.
 enum class PaddingMode { kZero, kReflect };
 
 constexpr auto enum_texts(PaddingMode) {
@@ -73,8 +74,8 @@ constexpr auto enum_texts(PaddingMode) {
       {{PaddingMode::kZero, "zero"}, {PaddingMode::kReflect, "reflect"}});
 }
 
-// When an image is mirrored. kIndependent: half of the time, drawn in each epoch. kAlternating: in
-// every second epoch; with which of the two an image begins is drawn once.
+// When an image is mirrored. kIndependent: with probability 1/2, drawn in each epoch. kAlternating:
+// in every second epoch; whether an image begins mirrored is drawn once.
 enum class FlipOrder { kIndependent, kAlternating };
 
 constexpr auto enum_texts(FlipOrder) {
@@ -82,7 +83,7 @@ constexpr auto enum_texts(FlipOrder) {
       {{FlipOrder::kIndependent, "independent"}, {FlipOrder::kAlternating, "alternating"}});
 }
 
-// How a training image is cut. kPadded: a photograph is cut out of its middle, as in evaluation.
+// How a training image is cut. kPadded: photographs are cut out of their middle, as in evaluation.
 enum class CropKind { kPadded, kRandomResized };
 
 constexpr auto enum_texts(CropKind) {
@@ -92,8 +93,8 @@ constexpr auto enum_texts(CropKind) {
 
 inline constexpr double kMostLearningRate = 1000;
 
-// How a network is trained: data, read from experiments/recipes/*.toml. Defaults are those of a
-// missing key.
+// How a network is trained: data, read from experiments/recipes/*.toml. Defaults are the values of
+// missing keys.
 struct Recipe {
   WeightStart init = WeightStart::kFanOut;
   UpdateRule optimizer = UpdateRule::kSgd;
@@ -101,85 +102,86 @@ struct Recipe {
   double momentum = 0.9;                        // sgd
   bool nesterov = false;                        // sgd
   double weight_decay = 0;                      // L2, as LibTorch's optimizers define it
-  bool decay_norm = true;                       // false: none for biases and the scales of norms
+  bool decay_norm = true;                       // false: not for biases and the scales of norms
   DecayForm decay_form = DecayForm::kGradient;  // sgd
-  int64_t first_bias_epochs = 0;      // in which the first convolution's bias trains, 0: all
-  double norm_bias_rate = 1;          // learning rate of the biases of norms, in that of the others
-  int64_t ghost_batch = 0;            // images whose statistics a norm takes together, 0: a batch
+  int64_t first_bias_epochs = 0;      // epochs in which the first convolution's bias trains, 0: all
+  double norm_bias_rate = 1;          // learning rate of norms' biases, in that of the others
+  int64_t ghost_batch = 0;            // images that a norm takes statistics over, 0: the batch
   double beta1 = 0.9, beta2 = 0.999;  // adam
   double epsilon = 1e-8;              // adam
-  double clip_norm = 0;               // largest norm of the whole gradient, 0: any
-  double ema = 0;                     // decay of the averaged weights a step, 0: no average
-  int64_t lookahead_every = 0;        // steps between two returns to the slow weights, 0: none
-  double lookahead_decay = 0.95;      // of the slow weights a step
+  double clip_norm = 0;               // largest norm of the whole gradient, 0: no limit
+  double ema = 0;                     // decay of the averaged weights in each step, 0: no average
+  int64_t lookahead_every = 0;        // steps between returns to the slow weights, 0: none
+  double lookahead_decay = 0.95;      // decay of the slow weights in a step
 
   RateSchedule lr_schedule = RateSchedule::kConstant;
-  double decay = 1;                 // exponential, step, milestones
-  int64_t decay_epochs = 1;         // step
-  std::vector<int64_t> milestones;  // milestones: epochs counted from 0, rising; as text "60,120"
-  int64_t peak_epoch = 0;           // triangular
-  double warmup = 0.3;              // onecycle: share of all steps
-  int64_t warmup_epochs = 0;        // any: epochs of a linear rise from 0
-  std::vector<RatePoint> rate_points;  // points: corners of the course
+  double decay = 1;                    // exponential, step, milestones
+  int64_t decay_epochs = 1;            // step
+  std::vector<int64_t> milestones;     // milestones: rising epochs from 0, as text "60,120"
+  int64_t peak_epoch = 0;              // triangular
+  double warmup = 0.3;                 // onecycle: share of all steps
+  int64_t warmup_epochs = 0;           // all schedules: epochs of a linear rise from 0
+  std::vector<RatePoint> rate_points;  // points: corners of the schedule
 
   int64_t epochs = 1;
-  double last_epoch = 1;   // share of the last one's steps that are made
-  int64_t eval_every = 1;  // epochs; the last epoch is always evaluated
+  double last_epoch = 1;   // share of the last epoch's steps that are done
+  int64_t eval_every = 1;  // in epochs; the last epoch is always evaluated
   double label_smoothing = 0;
 
   // Augmentation (core/train/batches.h).
   int64_t crop_padding = 0;  // random crop out of an image padded by this on each side
   PaddingMode padding_mode = PaddingMode::kZero;
-  bool flip = false;  // horizontal, probability 1/2
+  bool flip = false;  // horizontal, with probability 1/2
   FlipOrder flip_order = FlipOrder::kIndependent;
   int64_t cutout = 0;  // side of the square set to the mean, 0: none
   // Photographs (core/data/image_sizes.h, core/data/photo_view.h).
   CropKind crop = CropKind::kPadded;
-  double crop_scale_min = 0.08, crop_scale_max = 1;  // random_resized: share of the area
-  double crop_ratio_min = 0.75;                      // random_resized: to its inverse, w to h
+  double crop_scale_min = 0.08, crop_scale_max = 1;  // random_resized: share of the image's area
+  double crop_ratio_min = 0.75;                      // random_resized: w to h, up to the inverse
   int64_t image_size = 0;                            // side in training, 0: the data set's own
   int64_t eval_size = 0;                             // side in evaluation, 0: as in training
   int64_t start_size = 0;                            // side in the first epochs, 0: image_size
-  int64_t grow_from = 0, grow_until = 0;  // epochs between which start_size grows to image_size
+  int64_t grow_from = 0, grow_until = 0;  // start_size grows to image_size between these epochs
 
   // Evaluation.
-  bool test_flip = false;  // the mean of the logits of an image and of its mirror image
-  int64_t test_shift =
-      0;  // also of two crops shifted by so many pixels down and right, up and left
-  // Training images by which the statistics of batch norms are taken anew, 0: those of training.
+  bool test_flip = false;  // average the logits of an image and of its mirror image
+  // If not 0: also average over two crops, shifted by so many pixels down and right, up and left.
+  int64_t test_shift = 0;
+  // Training images over which batch norms take new statistics before evaluation; 0: keep those of
+  // training.
   int64_t norm_examples = 0;
 
   bool operator==(const Recipe&) const = default;
 };
 
-// Passes over the training part: epochs, of which the last may be a part.
+// The length of the training in passes over the training part; the last epoch may be partial.
 double length_in_epochs(const Recipe& recipe);
 
-// Steps of an epoch of so many images: whole batches alone, of which there is at least one.
+// The steps of an epoch over `images` images: whole batches only, and at least one.
 int64_t steps_per_epoch(int64_t images, int64_t batch_size);
 
-// Steps of the whole training: whole ones alone, and at least one in the last epoch.
+// The steps of the whole training: whole steps only, and at least one in the last epoch.
 int64_t total_steps(const Recipe& recipe, int64_t steps_per_epoch);
 
-// What of the recipe lies behind the end of the training, a line for each: "milestones 60,120: the
-// training ends after 8 epochs, before the learning rate falls there". Such a recipe is sound, and
-// seldom what was meant.
+// The parts of the recipe that lie behind the end of the training, one line each. "milestones
+// 60,120: the training ends after 8 epochs, before the learning rate falls there". Such a recipe is
+// valid, but rarely intended.
 std::vector<std::string> beyond_the_end(const Recipe& recipe);
 
 // The declarations of the settings: names, defaults, ranges, help.
 std::vector<ParamSpec> recipe_specs();
 
-// Throws Error(kUsage) where settings contradict each other.
+// Throws Error(kUsage) if settings contradict each other.
 void check(const Recipe& recipe);
 
-// Whether a setting has a meaning beside the others: there is no momentum under Adam. What has none
-// is in no run key, and reports take it for its default.
+// Whether a setting has an effect beside the others: momentum has none under Adam. A setting
+// without effect is in no run key, and reports treat it as its default.
 bool takes_part(const Recipe& recipe, std::string_view setting);
 
-// A setting that takes no part and is not at its default, as texts.
+// A setting that has no effect and is not at its default, as texts.
 struct IdleSetting {
   std::string name, value;
-  std::string why;  // the setting that leaves it out: "lr_schedule = constant"
+  std::string why;  // the setting that turns it off: "lr_schedule = constant"
 
   auto operator<=>(const IdleSetting&) const = default;
 };
@@ -187,15 +189,15 @@ struct IdleSetting {
 // The idle settings of a recipe, in the order of their declarations.
 std::vector<IdleSetting> idle_settings(const Recipe& recipe);
 
-// The one recipe of everything that trains alike: idle settings are at their defaults.
+// One recipe for all recipes that train alike: settings without effect are at their defaults.
 Recipe canonical(const Recipe& recipe);
 
-// Reading keeps what the text leaves out, and throws Error(kUsage) for an unknown key, a wrong type
-// or a value out of range.
+// Reading keeps the values of keys that the text omits. It throws Error(kUsage) for an unknown key,
+// a wrong type or a value out of range.
 void to_json(Json& json, const Recipe& recipe);
 void from_json(const Json& json, Recipe& recipe);
 
-// Every setting by name, those at their defaults too.
+// Every setting by name, also settings at their defaults.
 Json every_setting(const Recipe& recipe);
 
 }  // namespace approx

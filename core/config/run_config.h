@@ -1,4 +1,4 @@
-// One run, fully resolved: everything that decides its result, and nothing that does not.
+// One run, fully resolved: all settings that decide its result, and no others.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace approx {
 
-// Accuracy runs may share the machine; timing runs may not, and the two never mix in a column.
+// Accuracy runs may share the machine, timing runs may not. A column never mixes the two.
 enum class Purpose { kAccuracy, kTiming };
 
 constexpr auto enum_texts(Purpose) {
@@ -26,8 +26,8 @@ constexpr auto enum_texts(Purpose) {
 
 Purpose parse_purpose(std::string_view text);  // throws Error(kUsage)
 
-// What judges. kHoldout: 5,000 training images (a tenth where there are fewer than 50,000) judge
-// everything that is chosen by looking, the test set is reported. kPaper: the test set does both.
+// The images that judge. kHoldout: 5,000 training images (a tenth if there are fewer than 50,000)
+// judge every choice, and the test set is only reported. kPaper: the test set does both.
 enum class SplitKind { kHoldout, kPaper };
 
 constexpr auto enum_texts(SplitKind) {
@@ -35,8 +35,8 @@ constexpr auto enum_texts(SplitKind) {
       {{SplitKind::kHoldout, "holdout"}, {SplitKind::kPaper, "paper"}});
 }
 
-// Which images `train_examples` are. kSeed: each seed draws its own, so that an interval over seeds
-// holds for subsets of that size. kShared: one draw serves all seeds, as it did in runs that were
+// How `train_examples` images are chosen. kSeed: each seed draws its own, so that an interval over
+// seeds holds for subsets of that size. kShared: all seeds share one draw, as in runs that were
 // stored before there was a choice.
 enum class SubsetKind { kShared, kSeed };
 
@@ -45,8 +45,8 @@ constexpr auto enum_texts(SubsetKind) {
       {{SubsetKind::kShared, "shared"}, {SubsetKind::kSeed, "seed"}});
 }
 
-// The precision of the products; weights stay in fp32. kTf32: inputs rounded to 10 bits of
-// mantissa. kFp16: the loss is scaled so that gradients do not vanish.
+// The precision of the products; weights stay in fp32. kTf32: inputs are rounded to 10 bits of
+// mantissa. kFp16: the loss is scaled, so that gradients do not underflow.
 enum class Precision { kFp32, kTf32, kBf16, kFp16 };
 
 constexpr auto enum_texts(Precision) {
@@ -56,7 +56,7 @@ constexpr auto enum_texts(Precision) {
                                              {Precision::kFp16, "fp16"}});
 }
 
-// Whether products are computed in numbers of 16 bits.
+// Whether products are computed in 16 bits.
 constexpr bool is_half(Precision precision) {
   return precision == Precision::kBf16 || precision == Precision::kFp16;
 }
@@ -68,8 +68,8 @@ constexpr auto enum_texts(DeviceKind) {
       {{DeviceKind::kCpu, "cpu"}, {DeviceKind::kCuda, "cuda"}});
 }
 
-// Whether training steps on a GPU are captured as graphs, of each row of the schedule one, and
-// replayed. kAuto: where it can be done. kOn: where it cannot, the run is refused.
+// Whether training steps on a GPU are captured as CUDA graphs, one for each row of the schedule,
+// and replayed. kAuto: if possible. kOn: a run for which it is not possible is refused.
 enum class GraphUse { kAuto, kOn, kOff };
 
 constexpr auto enum_texts(GraphUse) {
@@ -77,9 +77,9 @@ constexpr auto enum_texts(GraphUse) {
       {{GraphUse::kAuto, "auto"}, {GraphUse::kOn, "on"}, {GraphUse::kOff, "off"}});
 }
 
-// What a batch norm takes its statistics over where several processes train one network. kLocal:
-// the images of its own process, as data parallel training usually does; kSynchronised: all images
-// of the step, so that the result does not depend on how many processes there are.
+// The images that a batch norm takes its statistics over if several processes train one network.
+// kLocal: the images of its own process, as data parallel training usually does. kSynchronised: all
+// images of the step, so that the result does not depend on the number of processes.
 enum class NormScope { kLocal, kSynchronised };
 
 constexpr auto enum_texts(NormScope) {
@@ -87,10 +87,10 @@ constexpr auto enum_texts(NormScope) {
       {{NormScope::kLocal, "local"}, {NormScope::kSynchronised, "synchronised"}});
 }
 
-// Whether GPUs alone compute in it.
+// Whether only GPUs compute in this precision.
 bool needs_cuda(Precision precision);
 
-// Throws Error(kUsage) where such a device does not compute in it.
+// Throws Error(kUsage) if such a device cannot compute in this precision.
 void check_precision(Precision precision, DeviceKind device);
 
 struct RunConfig {
@@ -98,8 +98,8 @@ struct RunConfig {
   std::string network;  // full text, parameters included
   std::string dataset;
   SplitKind split = SplitKind::kHoldout;
-  int64_t train_examples = 0;                     // so many of the training part, 0: all
-  SubsetKind train_subset = SubsetKind::kShared;  // without meaning where all are trained on
+  int64_t train_examples = 0;                     // images of the training part, 0: all
+  SubsetKind train_subset = SubsetKind::kShared;  // no effect if all are trained on
   std::string method{kDense};                     // full text
   std::vector<Rule> schedule;                     // empty for dense
   Recipe recipe;
@@ -108,78 +108,81 @@ struct RunConfig {
   Precision precision = Precision::kFp32;
   int64_t threads = 0;  // >= 1 once resolved
   DeviceKind device = DeviceKind::kCpu;
-  // Processes that train the network together, each with as many threads on its share of every
-  // batch (core/parallel/).
+  // Processes that train the network together (core/parallel/). Each uses `threads` threads, on its
+  // share of every batch.
   int64_t ranks = 1;
-  NormScope norm_statistics = NormScope::kLocal;  // without meaning for one
-  // Timing runs only: pairs of blocks and periods of the schedule in a block.
+  NormScope norm_statistics = NormScope::kLocal;  // no effect with one rank
+  // Timing runs only: the number of pairs of blocks, and the steps in a block.
   int64_t blocks = 20;
   int64_t block_steps = 16;  // rounded up to whole periods
-  // Timing runs of exact training only: the network of the dense arm, full text; "": the same as
-  // the other's. What a smaller network saves is measured so.
+  // Timing runs of exact training only: the network of the dense arm, full text; "": `network`. It
+  // serves to measure the time that a smaller network saves.
   std::string timed_against;
-  // Whose operators compute. A timing run holds the library's against the best that are at hand.
+  // The operators that compute. A timing run compares the library's with the best ones.
   OperatorSet operators = OperatorSet::kBest;
-  // Decides how long a step takes and nothing of what is trained.
+  // Decides how long a step takes, and does not change the training.
   GraphUse graphs = GraphUse::kAuto;
 
-  // Accuracy runs only: a share of the images that judge (the held-out ones, of split = paper those
-  // of the test); training ends at the first evaluation with so many of them right. 0: never. What
-  // ended so has no accuracy of its own, only a time (docs/internals/statistics.md).
+  // Accuracy runs only. Training ends at the first evaluation with at least this share of the
+  // judging images right. They are the held-out images, or the test images under split = paper. 0:
+  // never. A run that ended so has no accuracy of its own, only a time
+  // (docs/internals/statistics.md).
   double stop_at = 0;
 
   // The text of the table by which approximated variants are chosen (products/rules.h); "": the
-  // built-in one.
+  // built-in table.
   std::string kernel_rules;
 
   bool operator==(const RunConfig&) const = default;
 };
 
-// What tells tables of kernel rules apart, for keys: "sha256:..." of a table's text; of the
-// built-in one "builtin-N", and "" for its first version, which runs were stored under before there
+// The identity of a table of kernel rules, for keys: "sha256:..." of the table's text. The built-in
+// table is "builtin-N". The first built-in version is "", as in runs that were stored before there
 // was a choice.
 std::string kernel_rules_id(std::string_view text, int64_t builtin_version);
-// The same for people: fewer digits, and "" where it is built in.
+// A shorter identity of a table for people: fewer digits, and "" for the built-in table.
 std::string kernel_rules_label(std::string_view text);
 // The version of the built-in table of kernel rules.
 int64_t kernel_rules_version();
 
-// Whether it is a timing of steps that would be replays and are not: all that the setting decides.
+// Whether the run times steps of a GPU without CUDA graphs because `graphs` is off. The setting has
+// no other effect.
 constexpr bool has_no_graphs(const RunConfig& config) {
   return config.purpose == Purpose::kTiming && config.device == DeviceKind::kCuda &&
          config.graphs == GraphUse::kOff;
 }
 
-// Whether a scalar setting has a meaning beside the others: an accuracy run has no blocks.
+// Whether a scalar setting has an effect beside the others: an accuracy run has no blocks.
 bool takes_part(const RunConfig& config, std::string_view setting);
 
 // The declarations of the scalar settings: names, defaults, ranges, help.
 std::vector<ParamSpec> run_specs();
 
-// Throws Error(kUsage) where settings contradict each other, those of the recipe included, and
-// where why_untimed() says so.
+// Throws Error(kUsage) if settings, also those of the recipe, contradict each other, and if
+// why_untimed() gives a reason.
 void check(const RunConfig& config);
 
-// Why a timing run cannot be made of this schedule, "" where it can. It begins with the first step,
-// trains for so many blocks and evaluates nothing, so it does not come by where a rule begins or
-// ends: what it would time is not what the schedule says. Throws Error(kUsage) for a malformed
-// rule.
+// Why this schedule cannot be timed; "" if it can. A timing run starts at the first step, trains
+// for `blocks` pairs of blocks and evaluates nothing. It does not reach the step at which a rule
+// begins or ends, and so would not time the schedule as written. Throws Error(kUsage) for a
+// malformed rule.
 std::string why_untimed(const RunConfig& config);
 
-// One setting and its value as an experiment file has it.
+// One setting and its value, as written in an experiment file.
 using SettingText = std::pair<std::string, std::string>;
 
-// The settings that take part in a run, those of its recipe among them, in the order of their
-// declarations: no momentum under Adam, no blocks in an accuracy run. Seed, threads and purpose are
-// not among them.
+// The settings that have an effect on a run, also those of its recipe, in the order of their
+// declarations. Examples without effect: momentum under Adam, blocks in an accuracy run. Seed,
+// threads and purpose are left out.
 std::vector<SettingText> settings_in_effect(const RunConfig& config);
 
-// Reading keeps what the text leaves out, and throws Error(kUsage) for an unknown key, a wrong type
-// or a value out of range. Writing leaves out settings that came later and are at their defaults.
+// Reading keeps the values of keys that the text omits. It throws Error(kUsage) for an unknown key,
+// a wrong type or a value out of range. Writing leaves out settings that were added later and are
+// at their defaults.
 void to_json(Json& json, const RunConfig& config);
 void from_json(const Json& json, RunConfig& config);
 
-// Every scalar setting by name, those at their defaults too.
+// Every scalar setting by name, also settings at their defaults.
 Json scalar_settings(const RunConfig& config);
 
 }  // namespace approx

@@ -1,4 +1,4 @@
-// The name of a run's result.
+// The key under which the result of a run is stored.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,39 @@
 
 namespace approx {
 
-// sha256 over the canonical JSON of the configuration, the checksum of its data set and the
-// versions of its method, network and the program's result format, of a timing run also of the
-// built-in table of kernel rules: 64 hexadecimal digits. Two runs with equal keys give the same
-// result on the same device, by the same build to the bit. Settings that take no part are at their
-// defaults in it (canonical in core/config/recipe.h), rules are in one spelling (canonical_rule),
-// and -0 is 0. (What a timing evaluates by is in its key all the same: many are stored so.)
+// The key is 64 hexadecimal digits: the SHA-256 of canonical JSON. That has the configuration, the
+// checksum of the data set, and the versions of the method, the network and the program's result
+// format. For a timing run it also has the version of the built-in table of kernel rules. Two runs
+// with equal keys give equal results on the same device, and equal bits with the same build.
+// Settings without effect are at their defaults in it (canonical in core/config/recipe.h), rules
+// are in one spelling (canonical_rule), and -0 is 0. One exception: the evaluation settings of a
+// timing run are in its key, as many runs are stored so.
 std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
                     const Catalogue& catalogue);
 
-// The version of the built-in table of kernel rules (kernel_rules_version) that decides about the
-// run: the last one that changed rows which such runs go by.
+// The version of the built-in table of kernel rules (kernel_rules_version) that the run depends on:
+// the last version that changed rows for such runs.
 int64_t rules_version_of(const RunConfig& config);
 
-// A key under which a run may have been stored before, and what differed then; where nothing did,
-// the very same run was spelt otherwise.
+// A key under which a run may be stored from before, and the difference to today. If neither flag
+// is set, the run is the same and only its spelling differs.
 struct EarlierKey {
   std::string key;
   bool other_rules = false;    // of a timing: an earlier version of the built-in table
-  bool other_version = false;  // of a method: one that differs by rounding alone
+  bool other_version = false;  // of a method: a version that differs by rounding alone
 };
 
-// All of them but run_key, newest first: of timings by earlier versions of the built-in table, of
-// methods by their earlier versions that count (MethodInfo::rounding_since), by both, and each as
-// this configuration was spelt in keys until settings that take no part were left out. Of a run of
-// many methods at most 64 versions, those that are nearest to the current ones.
+// All earlier keys of a run without run_key() itself, newest first. They come from:
+// - earlier versions of the built-in table (timing runs);
+// - earlier versions of methods that count (MethodInfo::rounding_since);
+// - both together;
+// - each of these, spelt as keys were before settings without effect were left out.
+// For a run of many methods at most 64 choices of versions are taken, the nearest to the current
+// ones.
 std::vector<EarlierKey> earlier_keys(const RunConfig& config, std::string_view dataset_sha256,
                                      const Catalogue& catalogue);
 
-// The keys of earlier_keys, without what differed.
+// The keys of earlier_keys(), without the differences.
 std::vector<std::string> earlier_run_keys(const RunConfig& config, std::string_view dataset_sha256,
                                           const Catalogue& catalogue);
 

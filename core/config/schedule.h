@@ -1,7 +1,8 @@
-// A schedule maps (layer, step, product) to a method or to the exact computation: Wang et al.
-// 2019, section 2.5, "approximation schedule", as an ordered list of rules; and where several ranks
-// train the network together, (rank, layer, step, product), which section 5 proposes for machines
-// (of the extended text). It names methods and layers and knows neither tensors nor devices.
+// A schedule maps (layer, step, product) to a method or to the exact computation. It is the
+// "approximation schedule" of Wang et al. 2019, section 2.5, as an ordered list of rules. If
+// several ranks train the network together, it maps (rank, layer, step, product). Section 5 of the
+// extended text proposes that for machines. A schedule names methods and layers, and knows neither
+// tensors nor devices.
 #pragma once
 
 #include <array>
@@ -19,7 +20,7 @@
 
 namespace approx {
 
-// What is to be done for the three products of one layer at one step: an index into
+// How to compute the three products of one layer at one step: for each an index into
 // Schedule::methods(), or kDense.
 struct Decision {
   static constexpr int kDense = -1;
@@ -30,62 +31,63 @@ struct Decision {
   bool operator==(const Decision&) const = default;
 };
 
-// Rules checked against a network's layers and the known methods, ready to be asked.
+// Rules that were checked against a network's layers and the known methods.
 class Schedule {
  public:
-  // `method` is the run's method, resolved into every rule that names none; "dense" is exact, and
-  // under "mixed" every rule must name its own. Throws Error(kUsage)
-  // for a selector that is malformed or matches no layer or none of the ranks, an unknown method,
-  // and a product that a rule asks of a method which cannot approximate it.
+  // `method` is the run's method. Rules that name none use it; "dense" is exact, and under "mixed"
+  // every rule must name its own. Throws Error(kUsage) for:
+  // - a selector that is malformed, or selects no layer or no rank;
+  // - an unknown method;
+  // - a product that a rule's method cannot approximate.
   Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>& layers,
            std::string_view method, const Catalogue& catalogue, int64_t steps_per_epoch,
            int64_t total_steps, int64_t ranks = 1);
 
-  // `layer` is the position in the list the schedule was made with, `rank` one of the ranks.
+  // `layer` is the position in the list that the schedule was made with, `rank` one of the ranks.
   Decision at(size_t layer, int64_t step, int64_t rank = 0) const;
 
-  // What of that is computed: images have no gradient, so nobody computes the data gradient of the
-  // layer that reads them, whatever the rules say of it.
+  // As at(), but exact for products that are not computed. Images have no gradient: the layer that
+  // reads them has no data gradient, whatever the rules say.
   Decision computed_at(size_t layer, int64_t step, int64_t rank = 0) const;
 
   // Whether a rule holds for some ranks and not for others.
   bool tells_ranks_apart() const { return tells_ranks_apart_; }
 
-  // The distinct methods in use, full texts, "dense" never among them.
+  // The distinct methods in use, as full texts, without "dense".
   const std::vector<std::string>& methods() const { return methods_; }
 
-  // The number of steps after which the decisions repeat (windows aside): blocks of a timing run
-  // are whole multiples of it. That a timing run has no windows, why_untimed() sees to.
+  // The number of steps after which the decisions repeat, windows aside. The blocks of a timing run
+  // are whole multiples of it. why_untimed() makes sure that a timing run has no windows.
   int64_t period() const { return period_; }
 
   // Whether a rule begins or ends at a plateau, so that observe() must be called.
   bool watches_accuracy() const { return !plateaus_.empty(); }
 
-  // A held-out accuracy, measured after `steps_done` steps. From the evaluation on that completes a
-  // plateau, the rules that wait for it begin or end. Returns whether this one did.
+  // Takes a held-out accuracy, measured after `steps_done` steps. If it completes a plateau, the
+  // rules that wait for that plateau begin or end. Returns whether it completed one.
   bool observe(double accuracy, int64_t steps_done);
 
-  // The share of (layer, step) pairs with an approximated product that is computed, convolutions
-  // only, over `steps` steps from the first, as if no plateau came; the mean over the ranks.
+  // The share of (layer, step) pairs in which a computed product is approximated. It covers the
+  // convolutions and the first `steps` steps, as if no plateau came. It is the mean over the ranks.
   double approximated_share(int64_t steps) const;
 
-  // Throws Error(kUsage) where rules that overlap give a layer products that do not go together:
-  // where one of them has a product of a method that draws one sample for all of its own
-  // (draws_one_sample). Looks at every layer and every step at which decisions can differ: a period
-  // from each point at which a rule begins or ends, before and after every plateau. `names` are
-  // what the message calls the rules; empty: by their number and layers.
+  // Throws Error(kUsage) if overlapping rules give a layer products that do not go together. That
+  // is so if one of them belongs to a method that draws one sample for all of its products
+  // (draws_one_sample). Checks every layer, before and after every plateau, at every step at which
+  // decisions can differ. These steps are one period from each point at which a rule begins or
+  // ends. The message calls the rules by `names`; empty: by their number and layers.
   void check_together(const std::vector<std::string>& names = {}) const;
 
-  // Throws Error(kUsage) where nothing is approximated in any layer at any step, whatever plateaus
-  // come: a run of it would be an exact one under another name.
+  // Throws Error(kUsage) if no product is approximated in any layer at any step, whichever plateaus
+  // come. Such a run would be an exact one under another name.
   void check_acts() const;
 
  private:
   struct Compiled {
-    std::string text;  // of its layers, for messages
+    std::string text;  // the layers' text, for messages
     std::vector<bool> layers;
-    std::vector<bool>
-        exact;  // which layers stay exact (MethodInfo::least_channels, LayerInfo::frozen)
+    // Layers that stay exact (MethodInfo::least_channels, LayerInfo::frozen).
+    std::vector<bool> exact;
     Slice steps, ranks;
     int64_t from, until;
     std::vector<Product> products;
@@ -96,10 +98,10 @@ class Schedule {
     bool holds(int64_t step) const { return step >= from && step < until && steps.contains(step); }
   };
 
-  // By product the rule that decides, -1 where none does.
+  // For each product the index of the deciding rule, -1 if there is none.
   using Deciding = std::array<int, 3>;
 
-  // A plateau that rules wait for, and how far it has come.
+  // A plateau that rules wait for, and its progress.
   struct Plateau {
     Position position;
     std::vector<size_t> begin, end;  // rules
@@ -111,36 +113,36 @@ class Schedule {
   Plateau& plateau_of(const Position& position);
   bool computes(size_t layer, Product product) const;
 
-  // The rules that may hold for a layer on one of the ranks, which are those at `candidates`.
+  // A layer on one rank; `candidates` are the indices of rules that may hold for it.
   struct Situation {
     size_t layer;
     const std::vector<Compiled>& rules;
     std::vector<size_t> candidates;
   };
-  // Every layer, before and after every plateau, on each of ranks that differ; until `use` returns
-  // false. Of few plateaus: there are two to their power.
+  // Calls `use` for every layer, before and after every plateau, on each of the ranks that differ,
+  // until `use` returns false. Needs few plateaus: n plateaus give 2^n cases.
   void for_each_situation(const std::function<bool(const Situation&)>& use) const;
 
-  // The deciding rule among those at `candidates`, which are all that select the layer.
+  // The deciding rules among `candidates`, which are all rules that select the layer.
   static Deciding deciding(const std::vector<Compiled>& rules,
                            const std::vector<size_t>& candidates, int64_t step);
-  // The rules as they stand when exactly these plateaus are reached, whenever that is.
+  // The rules as they hold once exactly these plateaus are reached, at whatever step.
   std::vector<Compiled> rules_after(uint64_t plateaus) const;
-  // Which of these rules hold for a rank.
+  // The rules among `candidates` that hold for a rank.
   static std::vector<size_t> of_rank(const std::vector<Compiled>& rules,
                                      const std::vector<size_t>& candidates, int64_t rank);
-  // The steps to look at for rules that select one layer.
+  // The steps to check for rules that select one layer.
   std::vector<int64_t> steps_to_check(const std::vector<Compiled>& rules,
                                       const std::vector<size_t>& candidates) const;
   void check_situation(const Situation& situation, const std::vector<std::string>& names) const;
   bool acts(const Situation& situation) const;
-  // Why the first rule of an approximated method changes nothing.
+  // Why the first rule of an approximating method changes nothing.
   std::string why_idle() const;
   std::string method_text(int method) const;
 
   std::vector<LayerInfo> layers_;
   std::vector<std::string> methods_;
-  std::vector<bool> one_sample_;  // by method: draws_one_sample
+  std::vector<bool> one_sample_;  // by method, whether draws_one_sample() holds
   int64_t total_steps_, ranks_;
   bool tells_ranks_apart_ = false;
   std::vector<Compiled> rules_;

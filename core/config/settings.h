@@ -1,5 +1,5 @@
-// Settings as data: a declaration of each member of a struct, from which its JSON, its checks, its
-// help and its completion follow.
+// Settings as data: one declaration for each member of a struct. Its JSON, its checks, its help and
+// its completion follow from the declaration.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 
 namespace approx {
 
-// One setting of an `Owner`. Its default is that of the struct itself; values go through ParamSpec,
-// so that types, ranges, choices and unknown names are judged, and worded, in one place.
+// One setting of an `Owner`. Its default is the default of the struct. Values pass through
+// ParamSpec, so that one place checks types, ranges, choices and names, and words the errors.
 template <typename Owner>
 struct Setting {
   ParamSpec spec;
@@ -25,8 +25,8 @@ struct Setting {
   std::function<void(Owner&, const Params&)> set;
   bool is_late = false;
 
-  // A setting that came after results had been stored: at its default it is not written, so that
-  // the keys and checkpoints of runs that knew nothing of it stay what they are.
+  // Marks a setting that was added after results had been stored. It is not written at its default,
+  // so that keys and checkpoints of older runs do not change.
   Setting late() && {
     is_late = true;
     return std::move(*this);
@@ -77,7 +77,7 @@ Setting<Owner> choice_setting(const char* name, E Owner::*member, const char* he
           }};
 }
 
-// Integers, which travel as a text such as "60,120,160".
+// A setting of integers, written as a text such as "60,120,160".
 template <typename Owner>
 Setting<Owner> list_setting(const char* name, std::vector<int64_t> Owner::*member,
                             const char* help) {
@@ -98,7 +98,7 @@ std::vector<ParamSpec> specs_of(const std::vector<Setting<Owner>>& settings) {
   return specs;
 }
 
-// Every setting but late ones at their defaults; `late_too`: every setting.
+// Every setting but late ones at their defaults; with `late_too` every setting.
 template <typename Owner>
 Json settings_to_json(const Owner& owner, const std::vector<Setting<Owner>>& settings,
                       bool late_too = false) {
@@ -111,11 +111,11 @@ Json settings_to_json(const Owner& owner, const std::vector<Setting<Owner>>& set
   return json;
 }
 
-// The text of one JSON value for Params. Throws Error(kUsage) where its type cannot be that of the
-// setting.
+// The text of one JSON value for Params. Throws Error(kUsage) if the setting cannot have the type
+// of the value.
 std::string setting_text(const ParamSpec& spec, const Json& value, const std::string& what);
 
-// Reads the settings of `owner` that `json` has and keeps the others. Throws Error(kUsage) that
+// Reads the settings of `owner` that are in `json`, and keeps the others. Throws Error(kUsage) that
 // begins with `what` for an unknown key, a wrong type or a value out of range.
 template <typename Owner>
 void settings_from_json(const Json& json, Owner& owner, const std::vector<Setting<Owner>>& settings,
@@ -126,7 +126,7 @@ void settings_from_json(const Json& json, Owner& owner, const std::vector<Settin
     const auto setting =
         std::find_if(settings.begin(), settings.end(),
                      [&key = key](const auto& known) { return known.spec.name == key; });
-    // Params says of an unknown name what there is.
+    // For an unknown name, Params lists the known ones.
     given.arguments.emplace_back(
         key, setting == settings.end() ? "" : setting_text(setting->spec, value, what));
   }

@@ -1,4 +1,4 @@
-// Selections by number: which layers, which steps, which ranks.
+// Selections of layers, steps or ranks by number.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace approx {
 
-// `start:stop:step` as in Python: stop is exclusive, each part may be left out; a single number n
-// is n:n+1. Layers count from 1, steps (training batches) from 0.
+// `start:stop:step` as in Python: stop is exclusive, and each part may be left out. A single number
+// n is n:n+1. Layers count from 1, steps (training batches) from 0.
 struct Slice {
   int64_t start = 0;
   int64_t stop = -1;  // -1: open
@@ -20,16 +20,17 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-// `default_start` is what a missing start means. Throws Error(kUsage).
+// `default_start` is the value of a missing start. Throws Error(kUsage).
 Slice parse_slice(std::string_view text, int64_t default_start);
 
-// The `steps` of a rule: Error(kUsage) begins with `steps = "..."`.
+// Reads the `steps` of a rule. Throws Error(kUsage) that begins with `steps = "..."`.
 Slice parse_steps(std::string_view text);
 
-// The `ranks` of a rule, counted from 0; empty: all. Error(kUsage) begins with `ranks = "..."`.
+// Reads the `ranks` of a rule, counted from 0; empty: all. Throws Error(kUsage) that begins with
+// `ranks = "..."`.
 Slice parse_ranks(std::string_view text);
 
-// The one spelling of everything that means the same.
+// One spelling for all slices of one meaning.
 std::string to_text(const Slice& slice);
 
 }  // namespace approx
