@@ -52,6 +52,7 @@ PAGES = {
 # once its headers are rewritten.
 HEADERS = (
     "core/config",
+    "core/data",
     "core/engine",
     "core/library",
     "core/methods",

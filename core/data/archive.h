@@ -1,5 +1,5 @@
-// The files of a folder or of a tar archive, one after the other, in memory: nothing is ever
-// extracted to disk, so an archive cannot write anywhere.
+// Reads the files of a folder or of a tar archive, one after the other, into memory. It writes
+// nothing to disk, so that an archive cannot overwrite any file.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace approx {
 
-// What an archive may hold at most, checked before anything is allocated.
+// Limits of an archive, checked before memory is allocated.
 struct ArchiveLimits {
   int64_t entries = 200'000;
   int64_t entry_bytes = int64_t{1} << 28;    // one file
@@ -19,23 +19,27 @@ struct ArchiveLimits {
 };
 
 using FileFilter = std::function<bool(std::string_view name)>;
-// `place` is for messages ("x.tar.gz: train/cat/1.jpg"), `name` is relative ("train/cat/1.jpg").
-// Returns whether to go on; an archive is only checked to its end by a visit that goes there.
+// Receives one file. `place` is for messages ("x.tar.gz: train/cat/1.jpg"), `name` is relative
+// ("train/cat/1.jpg"). Returns whether to go on. Only a visit that goes to the end checks the whole
+// archive.
 using FileVisitor =
     std::function<bool(const std::string& place, std::string_view name, Bytes content)>;
 
-// Calls `visit` for each regular file that `wanted` accepts: in a folder by name, in a .tar or
-// .tar.gz as they come. Error(kData) names the entry for everything else than regular files and
-// folders (links, devices, sparse files), for absolute paths, "..", names that are repeated or have
-// characters outside printable ASCII, for anything over the limits, for a truncated archive and,
-// in a .tar.gz, for any altered byte. Files that operating systems leave (core/data/junk.h) are
-// skipped before `wanted` is asked; returns how many of them it came by.
+// Calls `visit` for each regular file that `wanted` accepts: sorted by name in a folder, in stored
+// order in a .tar or .tar.gz. Skips files that operating systems leave behind (core/data/junk.h)
+// before it calls `wanted`, and returns how many it skipped. Throws Error(kData) that names the
+// entry for:
+// - entries other than regular files and folders (links, devices, sparse files);
+// - absolute paths, "..", repeated names, and characters outside printable ASCII;
+// - anything over the limits;
+// - a truncated archive;
+// - any altered byte in a .tar.gz.
 int64_t visit_files(const std::string& path, const ArchiveLimits& limits, const FileFilter& wanted,
                     const FileVisitor& visit);
 
-// The folder in which a visited file lies, as messages name it: "x.tar.gz: train/cat" for the place
-// "x.tar.gz: train/cat/1.jpg" and the name "train/cat/1.jpg". At the top it is the archive or
-// folder itself.
+// The folder of a visited file, as messages name it. For the place "x.tar.gz: train/cat/1.jpg" and
+// the name "train/cat/1.jpg" it is "x.tar.gz: train/cat". For a file at the top it is the archive
+// or folder itself.
 std::string folder_text(std::string_view place, std::string_view name);
 
 }  // namespace approx

@@ -1,4 +1,4 @@
-// What a run asks of its data set, held against what that has before the run is begun.
+// Checks that a data set can serve a run, before the run begins.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,27 @@
 
 namespace approx {
 
-// How the images of the training part are divided: so many judge, so many of the others are
-// trained on.
+// The sizes of the two parts of the training images: the held-out images judge, the others train.
 struct TrainingParts {
   int64_t held_out = 0, trained_on = 0;
 };
 
-// Of split = holdout 5,000 images are held out, of fewer than 50,000 a tenth. Throws Error(kUsage)
-// where `config` asks to train on more images than are left beside them, or none are.
+// split = holdout holds out 5,000 images, or a tenth if there are fewer than 50,000. Throws
+// Error(kUsage) if `config` trains on more images than are left, or if none are left.
 TrainingParts training_parts(const RunConfig& config, const DatasetOutline& dataset);
 
-// Steps of the training that its recipe asks for. Throws as training_parts does.
+// The steps of the training by its recipe. training_steps() throws as training_parts() does.
 struct TrainingSteps {
   int64_t per_epoch = 0, total = 0;
 };
 TrainingSteps training_steps(const RunConfig& config, const DatasetOutline& dataset);
 
-// Throws Error(kUsage) for the first thing that a run of `config` asks of `dataset` in vain: more
-// images than it has, sizes or crops that its images do not come in (core/data/image_sizes.h),
-// images as large as `network`, that of the run, needs them, a training so long that a rule of its
-// schedule comes to hold. What depends on the network's parameters is found out where it is built.
+// Throws Error(kUsage) for the first demand of `config` that `dataset` cannot meet:
+// - more images than it has;
+// - sizes or crops that its images cannot have (core/data/image_sizes.h);
+// - images as large as `network`, the network of the run, needs them;
+// - a training that reaches the first step of an approximating rule.
+// Demands that depend on the network's parameters are checked when the network is built.
 void check_demands(const RunConfig& config, const DatasetOutline& dataset,
                    const NetworkInfo& network);
 

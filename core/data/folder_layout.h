@@ -1,4 +1,4 @@
-// Image folders, train/<class>/<file> and test/<class>/<file> (or val/...): what the names say.
+// The layout of image folders, train/<class>/<file> and test/<class>/<file> (or val/...).
 #pragma once
 
 #include <map>
@@ -18,17 +18,17 @@ struct FolderName {
   std::string_view class_name, file;
 };
 
-// Nothing for a file outside such folders.
+// Nothing for a file outside of such folders.
 std::optional<FolderName> parse_folder_name(std::string_view name);
 
-// Holds the names of one data set to one layout: the same root, either test/ or val/, known
+// Checks that all names of a data set have one layout: one root, either test/ or val/, known
 // classes.
 class FolderLayout {
  public:
-  // `classes` in the order of their labels; empty: every folder under train/ is one, sorted.
+  // `classes` in the order of their labels; empty: every folder under train/ is a class, sorted.
   explicit FolderLayout(std::vector<std::string> classes) : classes_(std::move(classes)) {}
 
-  // Error(kData) that begins with `place`.
+  // Throws Error(kData) that begins with `place`.
   FolderName check(const std::string& place, std::string_view name);
 
  private:
@@ -36,20 +36,21 @@ class FolderLayout {
   std::optional<std::string> root_, test_folder_;
 };
 
-// The images of one part by class, each with its place in the order in which they came.
+// The images of one part by class, each with its position in the order of reading.
 struct FiledImage {
   std::string file;
   size_t position = 0;
 };
 using FiledImages = std::map<std::string, std::vector<FiledImage>, std::less<>>;
 
-// `classes`, or the sorted folders of the training part where that is empty. Error(kData) that
-// begins with `path` when a part has no images or a class has test images and no training images.
+// `classes`, or the sorted folders of the training part if `classes` is empty. Throws Error(kData)
+// that begins with `path` if a part has no images, or a class has test images and no training
+// images.
 std::vector<std::string> class_names(const FiledImages& train, const FiledImages& test,
                                      std::vector<std::string> classes, const std::string& path);
 
-// Ordered by place within the class (sorted by name), then by class, so that any first part is
-// balanced whatever order an archive has.
+// Orders the images by their place within their class (sorted by name), then by class. Any first
+// part of the list is then balanced, whatever the order of an archive.
 struct OrderedImage {
   size_t position = 0;
   int64_t label = 0;

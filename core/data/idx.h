@@ -1,5 +1,6 @@
-// The IDX format of MNIST: two zero bytes, the type 0x08 (uint8), the number of dimensions, each
-// dimension as a big-endian 32-bit number, then the values in row-major order.
+// The IDX format of MNIST. A header has two zero bytes, the type 0x08 (uint8), the number of
+// dimensions, and each dimension as a big-endian 32-bit number. The values follow in row-major
+// order.
 #pragma once
 
 #include <string>
@@ -15,11 +16,11 @@ struct IdxArray {
   Bytes values;  // a part of the bytes that were parsed
 };
 
-// Parses one uncompressed IDX file of uint8. Error(kData) names `name`, the offset, what was
-// expected and what was found; the content must end exactly where the dimensions say.
+// Parses one uncompressed IDX file of uint8. The content must end exactly where the dimensions say.
+// Throws Error(kData) that gives `name`, the offset, and the expected and the found value.
 IdxArray parse_idx(Bytes bytes, const std::string& name);
 
-// An image file [N,H,W] and its label file [N], both plain or gzip, as grey images.
+// Reads an image file [N,H,W] and its label file [N], both plain or gzip, as grey images.
 ImageBuffer read_idx_pair(Bytes images, const std::string& images_name, Bytes labels,
                           const std::string& labels_name);
 

@@ -1,4 +1,4 @@
-// One JPEG or PNG file to pixels.
+// Decodes one JPEG or PNG file to pixels.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ struct ImageSize {
   bool operator==(const ImageSize&) const = default;
 };
 
-// What a file is by its first bytes.
+// The kind of a file by its first bytes.
 enum class ImageKind { kJpeg, kPng, kOther };
 ImageKind image_kind(Bytes file);
 
-// Height and width in the header of a PNG file. Error(kData) that begins with `place`.
+// Height and width in the header of a PNG file. Throws Error(kData) that begins with `place`.
 std::pair<int64_t, int64_t> png_size(Bytes file, const std::string& place);
 
-// Writes [H,W,C] uint8 to `pixels`, which has room for `size`. Error(kData) begins with `place`:
-// another size, a truncated or damaged file, transparency, 16 bits a channel, a coloured image
-// where a grey one is wanted.
+// Decodes a PNG file to [H,W,C] uint8 in `pixels`, which has room for `size`. Throws Error(kData)
+// that begins with `place` for another size, a truncated or damaged file, transparency and 16 bits
+// a channel. Also for a coloured image where `size` has one channel.
 void decode_png(Bytes file, const std::string& place, const ImageSize& size, uint8_t* pixels);
 
 // Decodes images of one fixed size.
@@ -34,9 +34,10 @@ class ImageDecoder {
  public:
   explicit ImageDecoder(const ImageSize& size) : size_(size) {}
 
-  // Writes [H,W,C] uint8 to `pixels`, which has room for the fixed size. A grey image fills all
-  // three channels of RGB. Error(kData) begins with `place`: another size, a truncated or damaged
-  // file, CMYK, transparency, 16 bits a channel, or content that is not what the extension says.
+  // Decodes a file to [H,W,C] uint8 in `pixels`, which has room for the fixed size. A grey image
+  // fills all three channels of RGB. Throws Error(kData) that begins with `place` for another size,
+  // a truncated or damaged file, CMYK, transparency and 16 bits a channel. Also for content that
+  // does not fit the file's extension.
   void decode(Bytes file, const std::string& place, uint8_t* pixels);
 
  private:

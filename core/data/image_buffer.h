@@ -1,4 +1,4 @@
-// Images while they are being read, and how they become a data set.
+// Images while they are read, and their conversion to a data set.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +19,25 @@ struct ImageBuffer {
   int64_t image_bytes() const { return height * width * channels; }
 };
 
-// What is known of a data set beside its pixels.
+// The facts of a data set beside its pixels.
 struct DatasetFacts {
   std::string name, variant, source;
   int64_t classes = 0;
   bool lossy = false;
 };
 
-// The data set of two buffers: checks that every image has a label in [0, classes) and that both
-// parts have the same size, and computes checksum and normalisation. Error(kData) that begins with
-// `source` otherwise.
+// Makes a data set of two buffers, with checksum and normalisation. Throws Error(kData) that begins
+// with `source` unless every image has a label in [0, classes) and both parts have images of one
+// size.
 LoadedDataset make_dataset(DatasetFacts facts, ImageBuffer train, ImageBuffer test);
 
-// Mean and standard deviation per channel of pixels/255. Sums are integers, so the result does not
-// depend on the order of summation. A channel of one value gets the deviation 1: dividing by it is
-// harmless.
+// Mean and standard deviation per channel of pixels/255. Sums are integers, so that the result does
+// not depend on the order of summation. A channel with one single value gets the deviation 1, by
+// which dividing is harmless.
 void compute_normalisation(const ImageSet& images, std::vector<double>& mean,
                            std::vector<double>& stddev);
 
-// Error(kData) that begins with `place` unless every label is in [0, classes).
+// Throws Error(kData) that begins with `place` unless every label is in [0, classes).
 void check_labels(const ImageSet& images, int64_t classes, std::string_view place);
 
 }  // namespace approx

@@ -12,16 +12,16 @@ namespace approx {
 
 struct ImageFolder {
   ImageSize size;
-  // In the order of their labels; empty: every folder under train/ is a class, in sorted order.
+  // In the order of the labels; empty: every folder under train/ is a class, sorted by name.
   std::vector<std::string> classes;
 };
 
 // Reads all images of a folder or archive. Images are ordered by their place within their class
-// (sorted by name), then by class, so that any first part of the set is balanced whatever order
-// the archive has. Folders above train/ are allowed as long as they are the same for all; files
-// outside train/, test/ and val/ are ignored, files inside that are no images are errors.
-// The facts that the files tell are filled in: the number of classes, and the variant: "jpeg" (and
-// lossy) as soon as one file is a JPEG, "png" otherwise.
+// (sorted by name), then by class. Any first part of the set is then balanced, whatever the order
+// of an archive. Folders above train/ are allowed if all files have them in common. Files outside
+// of train/, test/ and val/ are ignored; files inside that are no images are errors. Fills in two
+// facts: the number of classes, and the variant. It is "jpeg" (and lossy) if any file is a JPEG,
+// else "png".
 LoadedDataset read_image_folder(const std::string& path, const ImageFolder& folder,
                                 DatasetFacts facts);
 

@@ -1,6 +1,6 @@
-// A decoder of libjpeg-turbo for one file and no other: libjpeg keeps the tables of a file and
-// takes them for the next that has none of its own, so that what a damaged file looks like would
-// depend on the file before it. Making one takes microseconds.
+// A decoder of libjpeg-turbo for a single file. The library keeps the tables of a file and uses
+// them for the next file that has none of its own. With a shared decoder a damaged file would look
+// different after another file. Making a decoder takes microseconds.
 #pragma once
 
 #include <turbojpeg.h>
@@ -20,7 +20,7 @@ class JpegHandle {
   JpegHandle& operator=(const JpegHandle&) = delete;
 
   tjhandle get() const { return handle_; }
-  const char* problem() const { return tjGetErrorStr2(handle_); }  // of the last call that failed
+  const char* problem() const { return tjGetErrorStr2(handle_); }  // of the last failed call
 
  private:
   tjhandle handle_;

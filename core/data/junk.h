@@ -1,4 +1,5 @@
-// Files that operating systems leave beside those of a data set: no reader takes one for data.
+// Files that operating systems leave beside the files of a data set. Readers do not read them as
+// data.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +8,12 @@
 
 namespace approx {
 
-// Whether the file `name`, a path with forward slashes, is such a file: one in a folder `__MACOSX`,
-// `.DS_Store`, `._*` (what macOS keeps beside a file), or, in any case of letters, `Thumbs.db` and
-// `desktop.ini` of Windows.
+// Whether the file `name`, a path with forward slashes, is such a file:
+// - a file in a folder `__MACOSX`, `.DS_Store`, or `._*` (which macOS keeps beside a file);
+// - `Thumbs.db` or `desktop.ini` of Windows, in any case of letters.
 bool is_junk(std::string_view name);
 
-// How many such files lie in `folder` itself, not in the folders in it; 0 if it cannot be read.
+// The number of such files in `folder` itself, without its subfolders; 0 if it cannot be read.
 int64_t count_junk(const std::string& folder);
 
 }  // namespace approx

@@ -1,4 +1,4 @@
-// Photographs to batches of pixels, on threads of its own and some batches ahead of who wants them.
+// Loads photographs as batches of pixels, on threads of its own, some batches ahead of use.
 #pragma once
 
 #include <condition_variable>
@@ -15,22 +15,22 @@
 
 namespace approx {
 
-// One batch: which photographs, and how each is cut (`view.index` is that of the first).
+// One batch: its photographs, and how each is cut (`view.index` is that of the first).
 struct PhotoBatchPlan {
-  std::vector<int64_t> images;  // indices into the set; none: there is no such batch
+  std::vector<int64_t> images;  // indices into the set; empty: there is no such batch
   PhotoView view;
-  std::vector<bool> mirrored;  // of each image; none: as `view` says
+  std::vector<bool> mirrored;  // for each image; empty: as `view` says
 };
 
-// A batch is a function of its plan alone, whatever the number of threads and whichever batches
-// were asked for before.
+// Loads batches. A batch depends on its plan alone. It depends neither on the number of threads nor
+// on the batches that were asked for before.
 class PhotoLoader {
  public:
-  // The plan of a step; called from the thread that calls at(), also for steps ahead.
+  // The plan of a step. Called from the thread that calls at(), also for steps ahead.
   using Planner = std::function<PhotoBatchPlan(int64_t step)>;
 
   // `photos` keeps its owner alive. `workers` >= 1 threads prepare up to `ahead` >= 1 batches
-  // beyond the one that is in use; each takes batch x size x size x 3 bytes.
+  // beyond the one in use. Each batch takes batch x size x size x 3 bytes.
   PhotoLoader(ImageSet photos, Planner planner, int64_t workers, int64_t ahead);
   ~PhotoLoader();
   PhotoLoader(const PhotoLoader&) = delete;
@@ -41,16 +41,16 @@ class PhotoLoader {
     std::span<const uint8_t> pixels;  // [count,size,size,3]
   };
 
-  // The batch of a step, valid until the next call. Steps are meant to be asked for in order, from
-  // any first one on; any other step is prepared when it is asked for. Error(kData) when one of its
-  // photographs cannot be decoded, Error(kInternal) for a step without a batch.
+  // The batch of a step, valid until the next call. It is fast for steps in order, from any first
+  // one on. Any other step is prepared when it is asked for. Throws Error(kData) if one of its
+  // photographs cannot be decoded, and Error(kInternal) for a step without a batch.
   Batch at(int64_t step);
 
  private:
   struct Slot {
     int64_t step = 0;
     PhotoBatchPlan plan;
-    std::vector<uint8_t> pixels;  // kept from batch to batch
+    std::vector<uint8_t> pixels;  // reused by later batches
     size_t handed_out = 0, finished = 0;
     std::exception_ptr failure;
     size_t failed_image = 0;
@@ -64,9 +64,9 @@ class PhotoLoader {
 
   ImageSet photos_;
   Planner planner_;
-  std::mutex mutex_;  // of the slots and of stop_
+  std::mutex mutex_;  // guards the slots and stop_
   std::condition_variable work_, done_;
-  // slots_[i] has the batch of first_ + i; the first is the one in use.
+  // slots_[i] has the batch of step first_ + i; slots_[0] is in use.
   std::vector<Slot> slots_;
   int64_t first_ = -1;
   bool stop_ = false;

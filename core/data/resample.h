@@ -1,4 +1,4 @@
-// A part of an image, made larger or smaller.
+// Scales a part of an image.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@ struct Box {
   double top = 0, left = 0, height = 0, width = 0;
 };
 
-// Bilinear interpolation with antialiasing, as in torchvision and Pillow: each result is the mean
-// of the pixels around its place under a triangle, whose half base is one pixel of the result or,
-// where the image gets larger, one of the source. Pixels outside the box are not looked at. Rows
-// first, then columns; keeps its memory between calls, one per thread.
+// Bilinear interpolation with antialiasing, as in torchvision and Pillow. Each result is the mean
+// of the pixels around its place, weighted by a triangle. Half the triangle's base is one pixel of
+// the result, or one of the source if the image gets larger. Pixels outside of the box are not
+// used. It scales rows first, then columns. It keeps its memory between calls: use one per thread.
 class Resampler {
  public:
-  // Writes [height,width,3] to `out`, the box of `source` scaled to that; `mirrored` left to right.
-  // The box must overlap the image.
+  // Writes the box of `source`, scaled, to `out` [height,width,3]; `mirrored`: left to right. The
+  // box must overlap the image.
   void operator()(const Raster& source, const Box& box, int64_t height, int64_t width,
                   bool mirrored, uint8_t* out);
 
  private:
-  // The pixels from `first` on, with these weights, make one result.
+  // The `count` pixels from `first` on, times their weights, give one result.
   struct Taps {
     int64_t first = 0, count = 0;
-    size_t weights = 0;  // where in weights
+    size_t weights = 0;  // index into weights
   };
   struct Axis {
     std::vector<Taps> taps;
