@@ -54,6 +54,7 @@ HEADERS = (
     "core/config",
     "core/data",
     "core/engine",
+    "core/experiment",
     "core/library",
     "core/methods",
     "core/networks",

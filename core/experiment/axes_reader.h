@@ -1,4 +1,4 @@
-// Axes, extras and exclusions of a grid, read from TOML.
+// Reads the axes, extras and exclusions of a grid from TOML.
 #pragma once
 
 #include <optional>
@@ -12,28 +12,29 @@
 
 namespace approx {
 
-// What the functions below read from and check against. They throw Error(kUsage) as
-// `file:line:column: key: what is wrong`.
+// The inputs of the functions below. These throw Error(kUsage) as `file:line:column: key: what is
+// wrong`.
 struct AxesContext {
   const TomlSource& source;
   const Catalogue& catalogue;
   const Overridden& overridden;
 };
 
-// Reads the axes that `table` has into `axes`, leaving the others as they are. `path` is "" or ends
-// in a dot. A value of an axis may be a table with a `when`, which selects cells as an exclusion
-// does: the others have not that value.
+// Reads the axes that `table` has into `axes`, and leaves the others as they are. `path` is "" or
+// ends in a dot. A value of an axis may be a table with a `when`. It selects cells as an exclusion
+// does, and only these cells have the value.
 void read_axes(const AxesContext& context, const toml::table& table, const std::string& path,
                Axes& axes);
 
-// A further block: what `table` does not say itself is that of blocks[0]. Of an axis that the
-// command line replaced and the table gives itself, it keeps what both name; nothing comes back
-// where that is nothing, or where the axis is method, schedule, network or recipe: rows that were
-// not asked for.
+// Reads a further block. Keys that `table` omits are those of blocks[0]. If the command line
+// replaced an axis that the table gives too, the block keeps the values that both name. Returns
+// nothing if there are none, as those rows were not asked for. Nor does it for such an axis that is
+// method, schedule, network or recipe.
 std::optional<Axes> read_extra(const AxesContext& context, const toml::table& table,
                                const std::string& path, const std::vector<Axes>& blocks);
 
-// Methods and networks are named by label or text, schedules by label, and must be in a block.
+// Reads an exclusion. It names methods and networks by label or text, and schedules by label. They
+// must be in a block.
 Exclusion read_exclusion(const AxesContext& context, const toml::table& table,
                          const std::string& path, const std::vector<Axes>& blocks);
 

@@ -1,4 +1,5 @@
-// Exact trainings of several lengths, the curve against which `report breakeven` reads a method.
+// Exact trainings of several lengths. They give the curve with which `report breakeven` compares a
+// method.
 #pragma once
 
 #include <functional>
@@ -9,14 +10,16 @@
 
 namespace approx {
 
-// Adds to `runs`, for each exact accuracy run beside an approximate one, an exact training at each
-// of `shares` of its length: the same settings and seed, the recipe as `shortened` makes it
-// (core/experiment/iso_time.h), the label kLengthPrefix and the epochs. It stands behind the run
-// whose recipe it shortens, and PlannedRun::shortened_from has that recipe. An exact run is beside
-// an approximate one if the two differ in nothing but method, schedule and learning rate. Runs that
-// are excluded have none, nor has an exact run under a constant learning rate, whose own
-// evaluations have the shorter trainings, nor a length that the grid has already.
-// `shares`: above 0 and at most 1. `checksum`: the SHA-256 of a data set by its name.
+// Adds exact trainings of several lengths to `runs`, one for each exact accuracy run beside an
+// approximate one and each of `shares` of its length. Each has the settings and the seed of that
+// run, and the recipe as `shortened` makes it (core/experiment/iso_time.h). Its label is
+// kLengthPrefix and the epochs. It follows the run whose recipe it shortens;
+// PlannedRun::shortened_from has that recipe. An exact run is beside an approximate one if the two
+// differ only in method, schedule and learning rate. Nothing is added for:
+// - runs that are excluded;
+// - exact runs with a constant learning rate: their own evaluations give the shorter trainings;
+// - lengths that the grid has already.
+// `shares` are above 0 and at most 1. `checksum` gives the SHA-256 of a data set by its name.
 void add_exact_lengths(std::vector<PlannedRun>& runs, const std::vector<double>& shares,
                        const std::function<std::string(const std::string&)>& checksum,
                        const Catalogue& catalogue);

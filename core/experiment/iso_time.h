@@ -1,4 +1,4 @@
-// Exact trainings that are shorter than the recipe: what a faster method must beat.
+// Exact trainings that are shorter than the recipe. A faster method must beat them.
 #pragma once
 
 #include <cstdint>
@@ -8,33 +8,33 @@
 
 namespace approx {
 
-// What the method label of a dense control begins with, which is trained only for the time that
-// the row named behind it takes.
+// Prefix of the method label of a dense control that trains only as long as another row takes. The
+// label of that row follows.
 inline constexpr std::string_view kIsoTimePrefix = "dense in the time of ";
 
-// What the method label of an exact training begins with that an experiment's `exact_lengths` adds;
-// its length follows: "dense for 4.2 epochs" (core/experiment/exact_lengths.h).
+// Prefix of the method label of an exact training that `exact_lengths` adds. Its length follows:
+// "dense for 4.2 epochs" (core/experiment/exact_lengths.h).
 inline constexpr std::string_view kLengthPrefix = "dense for ";
 
-// Whether a method label is that of an exact training made to hold methods against, which is no
-// method of its own in a report.
+// Whether a method label is that of an exact training that serves as a control. Reports do not
+// count it as a method.
 constexpr bool is_exact_control(std::string_view method_label) {
   return method_label.starts_with(kIsoTimePrefix) || method_label.starts_with(kLengthPrefix);
 }
 
-// Whether a training of fewer epochs is the beginning of a longer one, so that its result can be
-// read there and no control need be run: nothing in the recipe looks at the number of epochs.
+// Whether a training of fewer epochs equals the beginning of a longer one. Its result can then be
+// read from the longer one, without a control. This holds if no setting of the recipe depends on
+// the number of epochs.
 bool is_prefix_of_longer(const Recipe& recipe);
 
-// The recipe in a share of its length that is above 0 and at most 1, and in no less: in whole
-// hundredths of an epoch, and in no fewer steps than the share of its own. An epoch that this
-// breaks off is the last one. `steps_per_epoch`: 0 where it is not known, and a last step that is
-// broken off is then left out.
+// The recipe at a share of its length, above 0 and at most 1. The length is rounded up to whole
+// hundredths of an epoch, and to no fewer steps than that share of the recipe's own steps. A
+// partial epoch is the last one. `steps_per_epoch`: 0 if it is not known; a partial last step is
+// then left out.
 Recipe shortened(const Recipe& recipe, double share, int64_t steps_per_epoch);
 
-// The recipe as long as another one is. Whatever it says in epochs, and the decay of its learning
-// rate an epoch, is scaled along, so that the learning rate goes through the same course in less
-// time.
+// The recipe at the length of another one. Settings in epochs, and the decay of its learning rate
+// per epoch, are scaled along. The learning rate so goes through the same course in less time.
 Recipe shortened_like(const Recipe& recipe, const Recipe& length);
 
 }  // namespace approx

@@ -1,5 +1,5 @@
-// What the command line changes in an experiment file before it is read: its scale, its axes and
-// single settings.
+// Changes that the command line makes in an experiment file before it is read: its scale, its axes
+// and single settings.
 #pragma once
 
 #include <set>
@@ -13,9 +13,9 @@ namespace approx {
 
 class TomlSource;
 
-// What the command line changes in a file: axes that replace its axes, and `--set` pairs. The value
-// of an axis is a list; a piece of it that is `key=value`, with no `:` before its `=`, goes on with
-// the piece before it: "topk_position:k=1,scale=equal,zero" is two methods.
+// The changes: axes that replace the file's axes, and `--set` pairs. The value of an axis is a
+// list. A piece of it that is `key=value`, with no `:` before its `=`, continues the piece before
+// it. "topk_position:k=1,scale=equal,zero" is two methods.
 struct Overrides {
   std::vector<std::pair<std::string, std::string>>
       axes;  // ("method", "zero,random"), ("seeds", ...)
@@ -23,24 +23,23 @@ struct Overrides {
   // Accuracy runs end at the first evaluation that reaches the experiment's target
   // (RunConfig::stop_at).
   bool stop_at_target = false;
-  // Applied before the others: the keys of [scale.NAME] take the place of those of the file.
+  // Applied first: the keys of [scale.NAME] replace those of the file.
   Scale scale = Scale::kFull;
 };
 
-// What was changed.
+// The changes that were made.
 struct Overridden {
   Scale scale = Scale::kFull;
-  std::vector<Scale> scales = {Scale::kFull};  // that the file declares
-  std::set<std::string> keys;                  // of the top level, that axes and `set` replaced
-  std::set<std::string> scale_keys;            // of the top level, that the scale replaced
-  bool learning_rate = false;                  // a flag says which it is
+  std::vector<Scale> scales = {Scale::kFull};  // the scales that the file declares
+  std::set<std::string> keys;                  // top-level keys that axes and `set` replaced
+  std::set<std::string> scale_keys;            // top-level keys that the scale replaced
+  bool learning_rate = false;                  // whether a flag sets it
 };
 
-// The keys of the top level that are axes.
+// The top-level keys that are axes.
 const std::vector<std::string>& axis_keys();
 
-// The keys that `--set` may change: of the top level, and "recipe.NAME" of each setting of a
-// recipe.
+// The keys that `--set` may change: top-level keys, and "recipe.NAME" for each setting of a recipe.
 const std::vector<std::string>& settable_keys();
 
 // `names` and scalar_keys().

@@ -1,4 +1,4 @@
-// Recipes as experiment files give them: by name, as a table, or a name with changes.
+// Reads recipes from experiment files: by name, as a table, or a name with changes.
 #pragma once
 
 #include <filesystem>
@@ -9,12 +9,12 @@
 
 namespace approx {
 
-// Reads `"name"`, `{base = "name", KEY = ...}` or `{KEY = ...}` at `node`, which stands at `path`
-// of `source`; a table may have a `when`, which is the grid's to read (axes_reader.h). Throws
-// Error(kUsage) with the place, which for a mistake in a recipe file is in that file.
+// Reads `"name"`, `{base = "name", KEY = ...}` or `{KEY = ...}` at `node`, which is at `path` of
+// `source`. A table may have a `when`, which the grid reads (axes_reader.h). Throws Error(kUsage)
+// with the place of the mistake, which may be in a recipe file.
 Recipe read_recipe(const TomlSource& source, const toml::node& node, const std::string& path);
 
-// The recipe of that name, looked for as find_recipe() does. Throws Error(kUsage).
+// The recipe of that name, found as find_recipe() does. Throws Error(kUsage).
 Recipe load_recipe(const std::string& name, const std::filesystem::path& asked_by);
 
 }  // namespace approx

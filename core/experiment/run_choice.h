@@ -1,4 +1,4 @@
-// Which of an experiment's runs are meant, by patterns for what each run is called.
+// Chooses some of an experiment's runs by patterns for their names.
 #pragma once
 
 #include <string>
@@ -8,24 +8,24 @@
 
 namespace approx {
 
-// Extended regular expressions, as of `grep -E`.
+// Extended regular expressions, as in `grep -E`.
 struct RunPatterns {
-  std::vector<std::string> only;  // a run must match one of them, where there are any
-  std::vector<std::string> skip;  // and none of these
+  std::vector<std::string> only;  // a run must match one of them; empty: any run
+  std::vector<std::string> skip;  // a run must match none of these
 };
 
-// For each run the settings beside its axes in which runs of the experiment differ,
-// "batch_size=64 threads=2"; "" where there are none.
+// For each run, the settings beside its axes in which runs of the experiment differ: "batch_size=64
+// threads=2". "" if there are none.
 std::vector<std::string> settings_apart(const std::vector<PlannedRun>& runs);
 
-// What patterns are held against, of each run: "method=Top 2 schedule=Early network=resnet20
-// dataset=cifar10 purpose=accuracy seed=3" with the labels of its axes (a dense run has no
-// schedule), and settings_apart() behind it.
+// The name of each run that patterns must match: "method=Top 2 schedule=Early network=resnet20
+// dataset=cifar10 purpose=accuracy seed=3". It has the labels of the axes (a dense run has no
+// schedule), followed by settings_apart().
 std::vector<std::string> run_names(const std::vector<PlannedRun>& runs);
 
-// Leaves of an experiment's trainings those that the patterns choose. Throws Error(kUsage) that
-// names the flag for what is no regular expression, for a pattern that matches no run, and where
-// none is left.
+// Keeps only the trainings of an experiment that the patterns choose. Throws Error(kUsage) that
+// names the flag, for an invalid regular expression, for a pattern that matches no run, and if no
+// run is left.
 void choose_runs(Experiment& experiment, const RunPatterns& patterns);
 
 }  // namespace approx

@@ -1,4 +1,4 @@
-// Schedules as experiment files give them: by name, as rules, or as a picture of letters.
+// Reads schedules from experiment files: by name, as rules, or as a picture of letters.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace approx {
 
-// Reads the schedule at `node`, which stands at `path` of `source`:
-//   "wang2019_s1"                                   a named one, its own label
+// Reads the schedule at `node`, which is at `path` of `source`:
+//   "wang2019_s1"                                   a named schedule, its name is its label
 //   {label = "...", schedule = "..."}               with a label for tables
 //   {label = "...", layers = ..., steps = ..., ...} one rule
-//   {label = "...", rules = [...]}                  several
+//   {label = "...", rules = [...]}                  several rules
 //   {label = "...", matrix = [...], key = {...}}    steps x layers, a letter each
-// A table may have a `when`, which is the grid's to read (axes_reader.h).
-// Throws Error(kUsage) with the place; methods in rules are checked against `catalogue`.
+// A table may have a `when`, which the grid reads (axes_reader.h). Throws Error(kUsage) with the
+// place. Methods in rules are checked against `catalogue`.
 LabelledSchedule read_schedule(const TomlSource& source, const toml::node& node,
                                const std::string& path, const Catalogue& catalogue);
 

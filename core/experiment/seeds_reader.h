@@ -1,4 +1,4 @@
-// Seeds as experiment files give them.
+// Reads seeds from experiment files.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace approx {
 
-// An integer, a range or a list of these, each once. Throws Error(kUsage) with the place.
+// Reads an integer, a range or a list of these, without repetitions. Throws Error(kUsage) with the
+// place.
 std::vector<int64_t> read_seeds(const TomlSource& source, const toml::node& node,
                                 const std::string& path);
 

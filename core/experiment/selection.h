@@ -1,4 +1,4 @@
-// A choice among the cells of a grid, by the values that they have of its axes.
+// A selection of cells of a grid, by their values on its axes.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace approx {
 
 struct PlannedRun;
 
-// For each key, the values it names; empty: all.
+// For each key, the selected values; empty: all.
 struct Selection {
   std::vector<std::string> methods, schedules, networks;  // labels
   std::vector<Purpose> purposes;
@@ -25,12 +25,12 @@ bool selects(const Selection& selection, const PlannedRun& run);
 // "network resnet20 or vgg19 and batch_size 64", for people.
 std::string text_of(const Selection& selection);
 
-// A value of an axis that belongs to some cells alone.
+// A value of an axis that only some cells have.
 struct Condition {
   std::string axis;  // its key in a file
   Json value;  // a label of a method, schedule or network, the number of a recipe, or a scalar
   Selection when;
-  std::string reason;  // of the cells that it leaves out
+  std::string reason;  // given for cells that it excludes
   std::string place;   // in the file, for messages
 };
 

@@ -1,5 +1,5 @@
-// [slurm]: what the tasks of a sweep ask a cluster for (cli/slurm/). It says where runs are
-// computed and not what: no run and no key knows of it.
+// [slurm]: the resources that the tasks of a sweep ask a cluster for (cli/slurm/). It says where
+// runs are computed and not what. No run and no key depends on it.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace approx {
 
 class TomlSource;
 
-// One setting as its flag would take it.
+// One setting, written as for its flag.
 struct PlacedSetting {
   std::string key;    // "time": of --slurm-time
   std::string value;  // "4h"
@@ -19,9 +19,9 @@ struct PlacedSetting {
 // The keys of the table.
 const std::vector<std::string>& slurm_keys();
 
-// The settings of the table in the order of the keys, one for each item of a list; none where there
-// is no table. Throws Error(kUsage) for a key that is not known, and for what is neither a text nor
-// a whole number; what a value means is for its reader to say.
+// The settings of the table in the order of the keys, one for each item of a list. None if there is
+// no table. Throws Error(kUsage) for an unknown key, and for a value that is neither a text nor a
+// whole number. The reader of a setting checks its value.
 std::vector<PlacedSetting> read_slurm(const TomlSource& source);
 
 }  // namespace approx

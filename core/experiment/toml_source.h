@@ -1,5 +1,5 @@
-// A TOML file that knows where each of its nodes comes from, so that every mistake is reported with
-// its place. Shared by the readers of experiments and of what they say about papers.
+// A TOML file that knows the place of each of its nodes, so that every error message has a place.
+// The readers of experiments and of their paper tables share it.
 #pragma once
 
 #include <toml++/toml.h>
@@ -29,8 +29,8 @@ std::string_view type_name(const toml::node& node);
 // Non-finite numbers have no JSON and become null.
 Json to_json_value(const toml::node& node);
 
-// from_json of one setting of `owner`, whose message then says no more than the value and what is
-// expected: the place in front of it has the name.
+// Sets one setting of `owner` by from_json. The messages of its errors have only the value and the
+// expected values: the place before them has the name.
 template <typename Owner>
 void set_field(Owner& owner, const std::string& key, const Json& value) {
   try {
@@ -46,8 +46,8 @@ void set_field(Owner& owner, const std::string& key, const Json& value) {
   }
 }
 
-// One parsed TOML text that knows where each of its nodes comes from. Nodes that the command line
-// put in have no line; they are named by their flag.
+// One parsed TOML text that knows the place of each of its nodes. Nodes from the command line have
+// no line; they are named by their flag.
 class TomlSource {
  public:
   // Throws Error(kUsage) for a text of more than 1 MB, thousands of dots or a mistake of syntax.
@@ -57,7 +57,7 @@ class TomlSource {
   const toml::table& root() const { return root_; }
   const std::string& name() const { return name_; }
 
-  // Another file that this one made its reader look into, and all of them.
+  // Notes another file that a reader opened because of this one. read() lists them.
   void add_read(std::string path) const { read_.push_back(std::move(path)); }
   const Names& read() const { return read_; }
 
@@ -81,7 +81,7 @@ class TomlSource {
     return usage_error(format, std::forward<Args>(args)...).in(place(node.source(), path));
   }
 
-  // Runs `read` and puts the place of `node` in front of what it throws.
+  // Returns read(). Puts the place of `node` before the message of an error that it throws.
   template <typename Read>
   auto at(const toml::node& node, const std::string& path, Read&& read) const {
     try {
@@ -108,7 +108,8 @@ class TomlSource {
     if (!value) throw error(node, path, "expected a text, got {}", type_name(node));
     if (trim(*value).empty()) throw error(node, path, "an empty text");
     if (value->size() > 4096) throw error(node, path, "a text of more than 4,096 characters");
-    // No tab either: it is shown in tables and figures, where one reads as the end of a column.
+    // Tabs are refused too: the text is shown in tables and figures, where a tab could end a
+    // column.
     for (const char c : *value) {
       if (static_cast<unsigned char>(c) < ' ') {
         throw error(node, path, "a control character in a text");
@@ -143,7 +144,7 @@ class TomlSource {
     return *table;
   }
 
-  // Calls `read(node, path)` for the node, or for each item where it is a list.
+  // Calls `read(node, path)` for the node, or for each item if it is a list.
   template <typename Read>
   void each(const toml::node& node, const std::string& path, Read&& read) const {
     const auto* array = node.as_array();
@@ -156,7 +157,7 @@ class TomlSource {
   std::string name_;
   toml::table root_;
   std::map<std::string, std::string> flags_;
-  mutable Names read_;  // by readers, which see a source that does not change
+  mutable Names read_;  // set by readers, for which a source is const
 };
 
 }  // namespace approx

@@ -1,7 +1,7 @@
-// The learning rate of each arm, chosen before anything is compared: every candidate is tried by
-// seeds that no evaluation uses, and judged on held-out images. An arm is what differs in anything
-// but seed and purpose. Where the best of an arm's candidates is the lowest or the highest, the
-// next one beyond is tried, half or twice as high, until the best is enclosed.
+// Tuning of the learning rate of each arm, before methods are compared. An arm is all runs that
+// differ only in seed and purpose. Every candidate is tried with seeds that no evaluation uses, and
+// judged on held-out images. If the best of an arm's candidates is the lowest or the highest, the
+// next one beyond, half or twice as high, is tried. This goes on until the best is enclosed.
 #pragma once
 
 #include <functional>
@@ -14,69 +14,73 @@
 
 namespace approx {
 
-// What stands behind the id of what is tuned, in that of its tuning runs.
+// Suffix of an experiment's id for its tuning runs.
 inline constexpr const char* kTuneSuffix = ":tune";
 
-// A text that a run has in common with all trials of its arm, whatever their length, and with no
-// other run: how a report finds them.
+// A text that a run shares with all trials of its arm, whatever their length, and with no other
+// run. Reports find the trials by it.
 std::string arm_name(const RunConfig& config);
 
-// What the trials of one arm reached: by learning rate, by seed, the share of held-out images at
-// the end, 0 of a trial that diverged.
+// The results of one arm's trials, by learning rate and by seed. A result is the share of held-out
+// images that are right at the end; 0 if the trial diverged.
 using Trials = std::map<double, std::map<int64_t, double>>;
 
-// How many seeds' own best rates must be enclosed as well as the mean's: one seed cannot choose
-// among rates that are some tenths of a point apart.
+// The number of seeds whose own best rate must be enclosed, in addition to that of the mean. One
+// seed cannot choose between rates that are some tenths of a point apart.
 inline constexpr int64_t kSeedsToEnclose = 2;
 
-// How often the candidates of a file are halved or doubled at each end before the search gives up.
+// How often the candidates of a file may be halved or doubled at each end before the search gives
+// up.
 inline constexpr int64_t kMostWidenings = 6;
 
-// Where a rate stands among those that were tried.
+// The position of a rate among the rates that were tried.
 enum class RatePlace {
-  kEnclosed,  // best by the mean, lower and higher ones are worse, by two seeds' own best as well
+  kEnclosed,  // best by the mean and enclosed, also by two seeds' own best
   kLowest,    // best by the mean, no lower one was tried
   kHighest,   // best by the mean, no higher one was tried
-  kFewSeeds,  // best by the mean, and lower and higher ones are worse, but by fewer than two seeds
+  kFewSeeds,  // best by the mean and enclosed, but by fewer than two seeds' own best
   kNotBest,   // another one is better by the mean
-  kUntried,   // not among them
+  kUntried,   // not tried
   kDiverges,  // every trial of every rate diverged
 };
 
-// Place of `rate` among the trials of its arm. Of rates whose means are alike the lowest is best.
+// The position of `rate` among the trials of its arm. Among rates with equal means the lowest is
+// best.
 RatePlace place_of(double rate, const Trials& trials);
 
-// For people, why a rate is not enclosed: "0.4 is the highest that was tried"; "" where it is.
+// For people, why a rate is not enclosed: "0.4 is the highest that was tried"; "" if it is.
 std::string why_open(double rate, const Trials& trials);
 
-// The rate that comes next for an arm of which all `trials` are known, half of the lowest or twice
-// the highest; none where the best is enclosed, where no seed asks for more, or where the search
-// gives up. `first`: the candidates of the file, not empty.
+// The next rate for an arm with these results, half of the lowest or twice the highest. Nothing if
+// the best is enclosed, if no seed asks for more, or if the search gives up. `first`: the
+// candidates of the file, not empty.
 std::optional<double> next_rate(const Trials& trials, const std::vector<double>& first);
 
-// The held-out accuracy at the end of a finished run of that key; 0 where it diverged, nothing
-// where it has not ended.
+// The held-out accuracy at the end of the run with that key. 0 if it diverged, nothing if it has
+// not ended.
 using HeldOutAccuracy = std::function<std::optional<double>(const std::string& key)>;
 
-// The runs that tune `experiment`, as an experiment of its own, "ID:tune": accuracy runs of every
-// arm with every tuning seed, split = "holdout", at every candidate, and where `accuracy` has all
-// of these, at each rate that next_rate() asks for up to the first that is not in it. So a sweep
-// that has run them asks again, until there is nothing new. `experiment.tuning` must be there.
+// The runs that tune `experiment`, as an experiment of its own, "ID:tune". They are accuracy runs
+// of every arm with every tuning seed and split = "holdout", at every candidate. If `accuracy` has
+// all of these, there are also runs at each rate from next_rate(), up to the first without results.
+// A sweep that has done these runs calls it again, until there is nothing new. `experiment.tuning`
+// must be set.
 Experiment tuning_runs(const Experiment& experiment, const HeldOutAccuracy& accuracy,
                        const Catalogue& catalogue,
                        const std::function<std::string(const std::string&)>& checksum);
 
-// Why a run of an arm that was not tuned is left out.
+// Why a run is left out whose arm is not tuned.
 inline constexpr const char* kNotTuned = "its learning rate is not tuned yet: sweep --tune first";
 inline constexpr const char* kDivergesEverywhere =
     "it diverges at every learning rate that was tried";
 
-// Gives every run of `experiment` the rate that was best for its arm, of two alike the lower one,
-// and the key that follows; a training of `exact_lengths` has that of the whole training.
-// Excluded, with the reason, are runs of arms that lack a trial of the file's candidates, and of
-// arms whose every trial diverged. Returns a line for each arm: which rate it has, how good it and
-// the next best were, and where it is not enclosed why, with the rate that `sweep --tune` tries
-// next. An experiment without tuning is left as it is.
+// Gives every run of `experiment` the rate that was best for its arm, and the key that follows. The
+// lower of two equal rates is used. A training of `exact_lengths` has the rate of the whole
+// training. Excludes runs, with the reason, of arms that lack a trial of the file's candidates, and
+// of arms in which every trial diverged. An experiment without tuning is not changed.
+//
+// Returns a line for each arm: its rate, the accuracy of that and of the next best. If the rate is
+// not enclosed, the line says why, and which rate `sweep --tune` tries next.
 std::vector<std::string> take_tuned_rates(
     Experiment& experiment, const HeldOutAccuracy& accuracy, const Catalogue& catalogue,
     const std::function<std::string(const std::string&)>& checksum);
