@@ -59,6 +59,7 @@ HEADERS = (
     "core/methods",
     "core/networks",
     "core/nn",
+    "core/parallel",
     "core/studies",
 )
 LIST_BEGINS = "<!-- approxtrain list "

@@ -1,5 +1,5 @@
-// What processes that train one network together say to each other. They are ranks of one job, and
-// all of them make the same calls in the same order.
+// Collective operations of processes that train one network together. The processes are ranks of
+// one job, and all of them make these calls in one order.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,9 +19,9 @@ namespace approx {
 
 class Collectives {
  public:
-  // An exchange under way. Its tensors are not to be touched before wait() has returned, which
-  // throws Error(kInternal) with the ranks that did not come within the limit, or with what went
-  // wrong. One that is let go of without a wait is completed all the same.
+  // An exchange in progress. Do not touch its tensors before wait() has returned. An error of
+  // wait() is an Error(kInternal) with the ranks that did not come within the limit, or with the
+  // failure. An exchange that is destroyed without wait() is completed all the same.
   class Pending {
    public:
     virtual ~Pending() = default;
@@ -34,59 +34,61 @@ class Collectives {
 
   World world() const { return world_; }
 
-  // Whether tensors of the device that this process computes on are exchanged too, as work of that
-  // device: wait() has what is asked of the current stream from then on wait for the exchange, and
-  // the host for nothing. A training step must then ask the host for nothing
-  // (core/train/bucketed_reduction.h). What is of the host is exchanged among hosts as ever.
+  // Whether tensors on this process's device are exchanged too, as work of that device. If so,
+  // wait() makes later work on the current stream wait for the exchange, but not the host. A
+  // training step must then not ask the host for anything (core/train/bucketed_reduction.h).
+  // Tensors on the host are exchanged between hosts in either case.
   virtual bool is_of_device() const { return false; }
 
-  // To be called after each training step, and when the host has read something of the device and
-  // is about to go by it: throws LostRank (core/engine/engine.h) where the device, or another
-  // rank's, did not go on within the limit. Waits for nothing; where the host waits for each
-  // exchange there is nothing to be seen.
+  // Call it after each training step, and when the host has read a result of the device, before it
+  // uses the result. Throws LostRank (core/engine/engine.h) if this rank's device or another one
+  // did not go on within the limit. It does not wait. It has nothing to check if the host waits for
+  // each exchange.
   virtual void watch() {}
 
-  // Each entry of `values` becomes its sum over some ranks, on all: the same bits on each, and for
-  // one number of ranks whatever their timing. Contiguous; float, double or int64.
+  // A sum over some ranks. Each entry of `values` becomes its sum, on all ranks, with equal bits.
+  // The bits depend on the number of ranks and not on their timing. Contiguous; float, double or
+  // int64.
   struct Sum {
-    at::Tensor values;           // what a rank that is not among them has here is not looked at
+    at::Tensor values;           // not read on ranks that are not summed
     std::vector<int64_t> ranks;  // ascending; empty: all
   };
-  // Several at once.
+  // Starts several sums at once.
   [[nodiscard]] std::unique_ptr<Pending> start_sums(std::vector<Sum> sums);
-  [[nodiscard]] std::unique_ptr<Pending> start_sum(const at::Tensor& values);  // over all
+  [[nodiscard]] std::unique_ptr<Pending> start_sum(const at::Tensor& values);  // over all ranks
 
-  // `all` [size, ...] takes what every rank has in `own` [...], by rank. Contiguous, of one type
-  // and one size on all; int32 too.
+  // Gathers `own` [...] of every rank into `all` [size, ...], by rank. Contiguous, of one type and
+  // one size on all ranks; int32 too.
   [[nodiscard]] std::unique_ptr<Pending> start_gather(const at::Tensor& own, const at::Tensor& all);
 
-  // What rank 0 has in `values` is written over it on all others.
+  // Copies `values` of rank 0 into `values` of all other ranks.
   void broadcast(const at::Tensor& values);
 
-  // Bytes that a rank has sent in all that was begun, the mean over the ranks, counted as below.
+  // Bytes that a rank has sent in all exchanges started so far. It is the mean over the ranks,
+  // counted as bytes_of_sum() and the others say.
   double bytes_sent() const { return bytes_sent_; }
-  // Where that is counted, for steps that are repeated without a call.
+  // The counter of bytes_sent(), for steps that are repeated without a call.
   double* sent_count() { return &bytes_sent_; }
 
-  // To be called by all ranks when nothing more will be said. An object that dies without it leaves
-  // the others to find out.
+  // Ends the exchanges. All ranks call it after their last exchange. If an object is destroyed
+  // without it, the other ranks wait until their limit.
   virtual void close() = 0;
 
-  // What carries it all: {"library": "Open MPI v4.1.4", ...}. On one rank as on all.
+  // The libraries in use: {"library": "Open MPI v4.1.4", ...}. Equal on all ranks.
   virtual Json description() const = 0;
 
   void sum(const at::Tensor& values) { start_sum(values)->wait(); }
   at::Tensor gathered(const at::Tensor& own);  // [size, ...]
 
   double mean(double value);        // over all ranks
-  bool any(bool value);             // whether it is true of one
-  int64_t of_first(int64_t value);  // rank 0's
+  bool any(bool value);             // whether it is true on any rank
+  int64_t of_first(int64_t value);  // the value of rank 0
   std::string of_first(const std::string& text);
   std::vector<std::string> of_all(const std::string& text);  // by rank
 
-  // That all ranks have the same. Throws Error(kUsage) that names the first rank which differs from
-  // rank 0: "rank 2 has another library than rank 0 (0f3a..., b811...): <advice>". `what` and
-  // `advice` are words for people, `text` is compared, and shown where it is short.
+  // Checks that all ranks have equal texts. Throws Error(kUsage) that names the first rank that
+  // differs from rank 0: "rank 2 has another library than rank 0 (0f3a..., b811...): <advice>".
+  // `what` and `advice` are words for people. `text` is compared, and shown if it is short.
   void require_same(std::string_view what, const std::string& text, std::string_view advice);
 
  protected:
@@ -102,35 +104,35 @@ class Collectives {
   double bytes_sent_ = 0;
 };
 
-// The bytes that each rank sends, the mean over `ranks` of them, in an exchange whose algorithm
-// sends none twice, such as a ring's; what messages have beside their content is not in it. In a
-// sum over m of them of B bytes 2 (m - 1) B are sent among the m, and (ranks - m) B to the others.
-// What all have of B bytes each takes (ranks - 1) B from every rank, and what one has as much in
-// all.
+// The bytes that a rank sends, as the mean over `ranks` ranks, for a tensor of `bytes` bytes. The
+// algorithm sends no byte twice, as a ring does. Headers of messages do not count.
+// - A sum over m ranks sends 2 (m - 1) B among the m ranks, and (ranks - m) B to the others.
+// - A gather of B bytes from each rank sends (ranks - 1) B from every rank.
+// - A broadcast of B bytes sends (ranks - 1) B in all.
 double bytes_of_sum(int64_t bytes, int64_t over, int64_t ranks);
 double bytes_of_gather(int64_t bytes, int64_t ranks);
 double bytes_of_broadcast(int64_t bytes, int64_t ranks);
 
-// The ranks of the job that this process was started in, over MPI, by a library of its own that is
-// opened now: libapproxtrain_mpi.so beside this one. `limit`: how long a rank waits for the others
-// in one exchange. Throws Error(kDevice) where there is no such library, or it does not open;
-// Error(kUsage) where the job has not `ranks` ranks. Once in a process.
+// Connects the ranks of the job that this process was started in, over MPI. It opens a library of
+// its own, libapproxtrain_mpi.so beside this one. `limit`: how long a rank waits for the others in
+// one exchange. Throws Error(kDevice) if there is no such library or it does not open, and
+// Error(kUsage) if the job does not have `ranks` ranks. Call it at most once in a process.
 std::shared_ptr<Collectives> open_collectives(int64_t ranks, std::chrono::milliseconds limit);
 
-// How that library makes itself known when it is opened.
+// That library sets this function when it is opened.
 using MakeCollectives = std::shared_ptr<Collectives> (*)(std::chrono::milliseconds limit);
 MakeCollectives& collectives_maker();
 
-// The same ranks as `host`, which goes on to exchange what is of the host, with a GPU each, whose
-// tensors go over NCCL: by a library of its own, libapproxtrain_nccl.so beside this one, and once
-// in a process. `device` is open; `limit` as above, also for what the device does. Called by all
-// ranks. Throws Error(kDevice) where there is no such library, it does not open, or two ranks have
-// one GPU; LostRank where not all come.
+// Connects the ranks of `host`, with a GPU each, over NCCL. Tensors on the host still go over
+// `host`. It opens a library of its own, libapproxtrain_nccl.so beside this one. `device` is open.
+// `limit` is as for open_collectives(), also for work of the device. All ranks call it, at most
+// once in a process. Throws Error(kDevice) if there is no such library, it does not open, or two
+// ranks have one GPU. Throws LostRank if not all ranks come.
 std::shared_ptr<Collectives> open_device_collectives(std::shared_ptr<Collectives> host,
                                                      c10::Device device,
                                                      std::chrono::milliseconds limit);
 
-// Throws the Error(kDevice) of a missing library before anything is opened.
+// Throws the Error(kDevice) of a missing library, without opening any.
 void require_device_collectives(int64_t ranks);
 
 using MakeDeviceCollectives = std::shared_ptr<Collectives> (*)(std::shared_ptr<Collectives> host,

@@ -1,4 +1,4 @@
-// Sees from a thread of its own that what was asked of a device goes on.
+// Watches from a thread of its own whether the work given to a device makes progress.
 #pragma once
 
 #include <chrono>
@@ -17,30 +17,30 @@ namespace approx {
 
 class DeviceWatch {
  public:
-  using Clock = std::chrono::steady_clock;  // as AwakeClock tells it
+  using Clock = std::chrono::steady_clock;  // with the times of AwakeClock
 
-  // How it asks, all of it in its own thread.
+  // How the watch asks a device. All calls are from the watch's own thread.
   struct Device {
-    std::function<void()> begin = {};                       // once, before anything else
-    std::function<std::string()> fault = {};                // what is wrong, "": nothing known
-    std::function<void(const std::string&)> give_up = {};   // once: whatever still waits for other
-                                                            // ranks is to end; may never return
-    std::string late = "the device did not go on in time";  // what is said where nothing comes
+    std::function<void()> begin = {};                       // called once, before all others
+    std::function<std::string()> fault = {};                // the device's fault; "": none known
+    std::function<void(const std::string&)> give_up = {};   // once: ends all waits for other
+                                                            // ranks; may never return
+    std::string late = "the device did not go on in time";  // the failure if there is no progress
   };
 
-  // `limit`: from one thing that the device has reached to the next that it was asked for.
+  // `limit`: the longest time between two pieces of work that the device completes.
   DeviceWatch(std::chrono::milliseconds limit, Device device,
               std::chrono::milliseconds pause = std::chrono::milliseconds(20));
-  // A thread that does not return from give_up() is left behind.
+  // Leaves a thread behind that does not return from give_up().
   ~DeviceWatch();
   DeviceWatch(const DeviceWatch&) = delete;
   DeviceWatch& operator=(const DeviceWatch&) = delete;
 
-  // The device was asked for something, behind what was expected before; `reached` says whether it
-  // has come to it. What that throws is a fault.
+  // Tells the watch that the device was given work, after the work that it expects already.
+  // `reached` says whether the device has completed it. An exception of `reached` is a fault.
   void expect(std::function<bool()> reached);
 
-  // While one lives, its thread is in a call that should not take as long as the limit.
+  // While one lives, its thread is in a call that must not take as long as the limit.
   class Call {
    public:
     explicit Call(DeviceWatch& watch);
@@ -52,8 +52,8 @@ class DeviceWatch {
     DeviceWatch& watch_;
   };
 
-  // What went wrong, for good; "": nothing. Known before give_up() is called, so that who reads
-  // what the device came to by then, and asks here afterwards, is told.
+  // The failure, once there is one; "": none. It is set before give_up() is called. A thread that
+  // reads a result of the device and then calls this is told of a failure before that result.
   std::string failure() const;
 
  private:
@@ -61,18 +61,18 @@ class DeviceWatch {
     std::function<bool()> reached;
     Clock::time_point asked;
   };
-  // Outlives the object where its thread does.
+  // Outlives the object if its thread does.
   struct State {
     explicit State(std::chrono::milliseconds step) : pause(step), clock(step) {}
 
     std::chrono::milliseconds limit{}, pause;
     Device device;
-    AwakeClock clock;  // a pause of this process is nobody's delay
+    AwakeClock clock;  // a pause of this whole process is no delay
     mutable std::mutex mutex;
     std::condition_variable stopped;
     std::deque<Expected> expected;
-    std::optional<Clock::time_point> call;  // since when one is under way
-    Clock::time_point progress;             // when something was reached last
+    std::optional<Clock::time_point> call;  // when the current call began
+    Clock::time_point progress;             // when work was last completed
     std::string failure;
     bool stop = false;
   };

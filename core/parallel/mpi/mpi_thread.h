@@ -1,6 +1,6 @@
-// The one thread of a process that calls MPI. A sum goes on only while somebody asks MPI for it,
-// and whoever computes has no time for that; and what is never asked for by two threads needs
-// nothing of MPI but the least.
+// The single thread of a process that calls MPI. An exchange makes progress only while a thread
+// calls MPI, and threads that compute have no time for that. With a single thread the lowest level
+// of MPI's thread support is enough.
 #pragma once
 
 #include <mpi.h>
@@ -22,30 +22,30 @@
 
 namespace approx {
 
-// What an MPI function returned, as an exception. Throws LostRank: with errors that MPI returns,
-// and not dies of, somebody at the other end is gone.
+// Throws LostRank if an MPI function did not succeed. MPI is set to return errors rather than
+// abort: they mean that a process at the other end has ended.
 void check_mpi(int code, const char* what);
 
 class MpiThread {
  public:
-  // Starts what is not waited for, any number of things at once: the requests are added.
+  // Starts any number of operations without waiting, and adds their requests to `requests`.
   using Start = std::function<void(MPI_Comm comm, std::vector<MPI_Request>& requests)>;
 
-  // Initialises MPI. `limit`: of each exchange. Throws Error(kInternal).
+  // Initialises MPI. `limit`: the longest time of each exchange. Throws Error(kInternal).
   static std::shared_ptr<MpiThread> start(std::chrono::milliseconds limit);
 
   World world() const { return world_; }
   const std::string& library() const { return library_; }
   const std::vector<std::string>& hosts() const { return hosts_; }  // by rank
 
-  // An exchange in one or several stages, each begun when all of the one before is done. Exchanges
-  // go in the order of the calls, one after the other. The future throws LostRank.
+  // Adds an exchange of one or several stages. A stage starts when the stage before is complete.
+  // Exchanges are done one after the other, in the order of the calls. The future throws LostRank.
   std::future<void> add(std::vector<Start> stages);
 
-  // Waits for one of those. While somebody waits, MPI is asked without a pause at first.
+  // Waits for an exchange. Meanwhile the thread polls MPI without pauses at first.
   void wait(std::future<void>& done);
 
-  // Waits for all ranks to do the same, and ends MPI.
+  // Waits until all ranks call it, and ends MPI.
   void close();
 
  private:
@@ -73,9 +73,9 @@ class MpiThread {
   std::deque<Exchange> exchanges_;
   std::atomic<int> waiting_ = 0;
 
-  // The thread's own.
+  // Used by the thread alone.
   MPI_Comm comm_ = MPI_COMM_NULL, words_ = MPI_COMM_NULL;
-  std::vector<char> heard_;             // by rank, what it says when it gives up
+  std::vector<char> heard_;             // by rank, its message when it gives up
   std::vector<MPI_Request> listening_;  // by rank
 };
 

@@ -1,4 +1,4 @@
-// The communicators of one process: that of all ranks, and those of some of them.
+// The NCCL communicators of one process: one of all ranks, and groups of some ranks.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -17,37 +17,37 @@
 
 namespace approx {
 
-// What an NCCL function returned, as an exception: LostRank where another rank may be why, else
-// Error(kDevice). `comm`: whose last words are said too; null: none.
+// Throws if an NCCL function did not succeed: LostRank if another rank may be the reason, else
+// Error(kDevice). The message includes the last error of `comm`; null: none.
 void check_nccl(ncclResult_t result, const char* what, ncclComm_t comm = nullptr);
 
 // "2.28.9"
 std::string nccl_version();
 
-// Some of the ranks, at least two and not all, and what a sum over them needs.
+// Some of the ranks, at least two and not all, with the communicators of a sum over them.
 struct NcclGroup {
-  ncclComm_t inner = nullptr;  // they; null for all others
-  ncclComm_t outer = nullptr;  // the first of them, which tells the others; null for the rest
+  ncclComm_t inner = nullptr;  // these ranks; null on all others
+  ncclComm_t outer = nullptr;  // their first, which sends the sum to all others; null on the rest
 };
 
 class Communicators {
  public:
-  // Called by all ranks, with rank 0's `id`. Nobody waits longer than the limit, here and for a
-  // group: throws LostRank then.
+  // Call it on all ranks, with rank 0's `id`. Throws LostRank if a rank waits longer than the
+  // limit, here or in group().
   Communicators(const ncclUniqueId& id, World world, c10::Device device,
                 std::chrono::milliseconds limit);
 
   ncclComm_t all() const { return all_; }
 
-  // That of so many ranks, ascending; made when it is asked for the first time, which all ranks do
-  // at once, when nothing else is under way between them.
+  // The group of these ranks, ascending. The first call creates it. All ranks must make that call
+  // together, with no other exchange in progress.
   const NcclGroup& group(const std::vector<int64_t>& ranks);
   bool has_group(const std::vector<int64_t>& ranks) const { return groups_.contains(ranks); }
 
-  // The two below may be called by any thread. What NCCL says is wrong with one of them; "":
-  // nothing.
+  // The next two functions may be called by any thread. The error that NCCL reports for one of the
+  // communicators; "": none.
   std::string fault() const;
-  // Ends what is under way, on the device too, and is all that may be done with them then.
+  // Ends all work in progress, on the device too. The communicators cannot be used afterwards.
   void abort();
 
  private:
@@ -59,7 +59,7 @@ class Communicators {
   ncclComm_t all_ = nullptr;
   std::map<std::vector<int64_t>, NcclGroup> groups_;
   mutable std::mutex mutex_;
-  std::vector<ncclComm_t> every_;  // none once they were aborted
+  std::vector<ncclComm_t> every_;  // empty after abort()
 };
 
 }  // namespace approx

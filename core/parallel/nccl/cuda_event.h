@@ -1,4 +1,4 @@
-// Points in the work of a GPU.
+// A point in the work of a GPU.
 #pragma once
 
 #include <c10/cuda/CUDAException.h>
@@ -6,7 +6,7 @@
 
 namespace approx {
 
-// Not copied: one place in one stream's work at a time.
+// Not copied: it marks one point of one stream at a time.
 class CudaEvent {
  public:
   CudaEvent() { C10_CUDA_CHECK(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
@@ -14,13 +14,13 @@ class CudaEvent {
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
 
-  // It is behind all that was asked of `stream` so far.
+  // Marks the end of the work that `stream` was given so far.
   void record(cudaStream_t stream) { C10_CUDA_CHECK(cudaEventRecord(event_, stream)); }
 
-  // What is asked of `stream` from now on waits for it.
+  // Makes later work on `stream` wait for the mark.
   void hold(cudaStream_t stream) const { C10_CUDA_CHECK(cudaStreamWaitEvent(stream, event_)); }
 
-  // Whether the GPU has come to it. Throws what the GPU says is wrong.
+  // Whether the GPU has reached the mark. Throws the GPU's error.
   bool is_reached() const {
     const cudaError_t found = cudaEventQuery(event_);
     if (found == cudaErrorNotReady) {
@@ -35,7 +35,7 @@ class CudaEvent {
   cudaEvent_t event_ = nullptr;
 };
 
-// Whether what is asked of `stream` is captured, and not done.
+// Whether work on `stream` is being captured instead of done.
 inline bool is_captured(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   C10_CUDA_CHECK(cudaStreamIsCapturing(stream, &status));
