@@ -61,6 +61,7 @@ HEADERS = (
     "core/nn",
     "core/parallel",
     "core/studies",
+    "core/train",
 )
 LIST_BEGINS = "<!-- approxtrain list "
 LIST_ENDS = "<!-- end of the list -->"

@@ -1,4 +1,4 @@
-// Accuracy runs: what a worker process does to see how well a network trains.
+// Accuracy runs: measure how well a network trains. A worker process does one.
 #pragma once
 
 #include <atomic>
@@ -12,27 +12,30 @@
 
 namespace approx {
 
-// Trains for the recipe's epochs with evaluations, or until one of them reaches `stop_at`; events
-// as docs/internals/events.md says. The result is the same for the same configuration on the same
-// machine and number of threads, in one go or in several from the checkpoints between: a run that
-// goes on reports the metrics of before once more. Recording changes nothing of it. Of several
-// `ranks`, all of which call this, each has a sink of its own; they stop where one is to stop, rank
-// 0 alone writes checkpoints, and alone reads them. Throws Error(kUsage) where no step would be
-// recorded, or none can be.
+// Trains for the recipe's epochs with evaluations, or until one of them reaches `stop_at`. Sends
+// the events of docs/internals/events.md. The result is equal for equal configurations on one
+// machine with one number of threads. This holds for a run in one go and for one that was
+// interrupted and resumed from checkpoints. A resumed run reports its earlier metrics once more.
+// Recording does not change the result.
+//
+// All of several `ranks` call this, each with a sink of its own. If one is to stop, all stop. Only
+// rank 0 writes and reads checkpoints. Throws Error(kUsage) if no step would be recorded, or none
+// can be.
 void run_accuracy(const RunConfig& config, const LoadedDataset& dataset,
                   const Checkpoints& checkpoints, const EventSink& sink,
                   const std::atomic<bool>& stop, const Recording& recording = {},
                   std::shared_ptr<Collectives> ranks = nullptr);
 
-// How many of the first steps train and are not timed: four, or as many as a schedule's period, in
-// which they allocate and choose algorithms. Where steps are captured (`captures`) as many periods
-// as it takes to capture each row of the schedule (StepGraphs): an exact training, of one row, is
-// through with that in its first steps. Never more than a quarter of all.
+// The number of first steps that train without being timed. In them, steps allocate memory and
+// choose algorithms. It is four, or one period of the schedule if that is longer. If steps are
+// captured (`captures`), it is as many periods as StepGraphs needs to capture each row of the
+// schedule. An exact training has a single row, and captures it in its first steps. At most a
+// quarter of all steps.
 int64_t warmup_steps(int64_t period, int64_t total_steps, bool captures);
 
-// Throws Error(kData) for a checkpoint that a run of `config` must not go on from: one of another
-// configuration, or, on a GPU, of a program whose clock left out what the device had still to do
-// (until 2026-11-27).
+// Throws Error(kData) for a checkpoint from which a run of `config` must not resume. It may be of
+// another configuration. On a GPU it may be of a program whose clock left out pending work of the
+// device (until 2026-11-27).
 void require_own(const Checkpoint& checkpoint, const RunConfig& config);
 
 }  // namespace approx

@@ -1,4 +1,4 @@
-// Which of the two networks of a timing run is at work when.
+// The order in which the two networks of a timing run work.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace approx {
 
-// For each pair of blocks whether the exact one comes first. Of every two pairs that follow each
-// other one has it first, drawn which: both orders are equally frequent (of an odd number of pairs,
-// but for one) and a drift that is even over four blocks cancels. `draw` picks the order: not the
-// seed of the run, or all runs of a seed would have the same one.
+// For each pair of blocks, whether the exact network comes first. It does so in one of every two
+// successive pairs, at random. Both orders are then equally frequent, up to one pair, and a drift
+// that is linear over four blocks cancels. `draw` picks the order. It is not the run's seed, or all
+// runs of a seed would have one order.
 std::vector<bool> exact_first(int64_t pairs, uint64_t draw);
 
 }  // namespace approx

@@ -1,4 +1,4 @@
-// Timing blocks of work on a machine that may be disturbed meanwhile.
+// Times blocks of work on a machine that may be disturbed.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 
 namespace approx {
 
-// Below this, threads share cores: half of a core each is what two on one have, and clocks that
-// fall when all cores work cost less than a tenth.
+// Below this share of a core, threads share cores. Two threads on one core have a half each. Clocks
+// that fall when all cores work cost less than a tenth.
 inline constexpr double kLeastCoreShare = 0.75;
 
 // The clock changed between two blocks if the lower clock is less than this share of the higher.
@@ -22,30 +22,31 @@ inline constexpr double kLeastClockShare = 0.9;
 
 struct TimedBlock {
   int64_t ns = 0;
-  std::optional<double> core_share;  // the smaller of those before and after it
-  std::optional<double> clock_mhz;   // the mean of those before and after it
-  int64_t repeats = 0;               // how often it was done again
-  bool is_disturbed = false;         // to the end
+  std::optional<double> core_share;  // the smaller of those before and after the block
+  std::optional<double> clock_mhz;   // the mean of those before and after the block
+  int64_t repeats = 0;               // how often the block was repeated
+  bool is_disturbed = false;         // even the last time
 };
 
-// Times blocks of work that a probe looks at before and after, and does those again that were
-// disturbed, a few times each, and in all no more often than there are blocks. A block is disturbed
-// where threads shared a core or a driver says that the device is held back, which it waits a
-// little for to pass, no more often than there are blocks either; and where no driver tells, by a
-// clock that changed. A clock that stays is what the machine has, however low. What is still
-// disturbed then is kept and taints the run.
+// Times blocks of work between two probes of the machine, and repeats blocks that were disturbed.
+// It repeats each a few times, and in all at most as often as there are blocks. A block is
+// disturbed if threads shared a core, or if a driver says that the device is held back. If no
+// driver can tell, it is disturbed if the clock changed. A constant clock is normal, however low.
+// If a device is held back it waits a little for that to pass, also at most as often as there are
+// blocks. A block that stays disturbed is kept and taints the run.
 class BlockTimer {
  public:
-  // `blocks`: how many there will be. Without a probe they are only timed. `pause` waits before a
-  // probe is tried again; a sleep, but in tests.
+  // `blocks`: the number of blocks. Without a probe they are only timed. `pause` waits before a
+  // probe is tried again; the default sleeps, tests pass their own.
   BlockTimer(MachineProbe probe, int64_t blocks, const std::atomic<bool>& stop,
              std::function<void()> pause = {});
 
-  // `work` takes and returns nanoseconds. Once `stop` is set nothing is done again.
+  // `work` returns the nanoseconds that it takes. Once `stop` is set no block is repeated.
   TimedBlock time(const std::function<int64_t()>& work);
 
-  // "its threads shared cores in 3 of 20 blocks (0.52 of a core each at worst)", "its clock changed
-  // in 2 of 20 blocks (from 4.2 to 3.1 GHz at worst)", "heat held it back in 4 of 20 blocks".
+  // The reasons why the run is tainted. "its threads shared cores in 3 of 20 blocks (0.52 of a core
+  // each at worst)". "its clock changed in 2 of 20 blocks (from 4.2 to 3.1 GHz at worst)". "heat
+  // held it back in 4 of 20 blocks".
   std::vector<std::string> taints() const;
 
  private:
@@ -59,8 +60,8 @@ class BlockTimer {
   MachineState last_;
   int64_t blocks_ = 0, shared_ = 0, clock_changed_ = 0;
   double least_share_ = 1;
-  std::pair<double, double> clocks_{1, 1};    // where they differed most: before, after
-  std::map<std::string, int64_t> held_back_;  // blocks, by what held the device back
+  std::pair<double, double> clocks_{1, 1};    // the pair that differed most: before, after
+  std::map<std::string, int64_t> held_back_;  // number of blocks by reason
 };
 
 }  // namespace approx

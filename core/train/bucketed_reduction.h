@@ -1,4 +1,4 @@
-// Gradients of several ranks, averaged while the backward pass still computes others.
+// Averages the gradients of several ranks while the backward pass still computes others.
 #pragma once
 
 #include <cstdint>
@@ -12,46 +12,47 @@
 
 namespace approx {
 
-// A parameter, and what of its gradient is there; null: all, of all ranks.
+// A parameter, and which part of its gradient was computed. `part` null: all of it, on all ranks.
 struct ReducedParameter {
   std::string name;
   at::Tensor tensor;
   const GradientPart* part = nullptr;
 };
 
-// Parameters are dealt to buckets in the order in which a backward pass comes to them, from the
-// last to the first. As soon as all of a bucket have their gradients it is sent; what is missing at
-// the end of the pass goes without. Buckets are sent in one order on all ranks, whichever is
-// complete first. With the last of them go the buffers, and what a rank wishes to happen.
+// Parameters go into buckets in the order of the backward pass, from the last to the first. A
+// bucket is sent once it has all of its gradients. Gradients that are missing at the end of the
+// pass are left out. Buckets are sent in one order on all ranks, whichever is complete first. The
+// last bucket carries the buffers and the ranks' wishes.
 //
-// Over ranks with a device each (Collectives::is_of_device) a step asks the host for nothing, so
-// that it can be captured and replayed: wishes go by themselves, among hosts and between two steps;
-// gradients with zeros anywhere go whole, since how many entries are there is not asked; and that
-// all have sampled alike is seen on the device, and looked at by check(), events() and save().
+// If each rank has a device (Collectives::is_of_device), a step asks the host for nothing, so that
+// it can be captured and replayed:
+// - Wishes are exchanged apart, between hosts and between two steps.
+// - Gradients with zeros anywhere are sent whole, as their counts are not read.
+// - The device checks that all ranks sampled alike. check(), events() and save() read its result.
 //
-// What is not there is not sent (GradientPart):
-//   of channels that all ranks have sampled alike, those channels alone;
-//   of a gradient in which few entries were not zero the last time, values and positions
-//   (core/train/scattered.h), and the whole where they are more than expected;
-//   of a rank that has left the gradient out, nothing: the mean is over those that have computed
-//   it, and is told to the others. Where nobody has, there is nothing to be sent, and each keeps
-//   what it has, zeros or nothing.
+// Parts that were not computed are not sent (GradientPart):
+// - If all ranks sampled the same channels, only these channels are sent.
+// - If few entries were nonzero the last time, values and positions are sent
+//   (core/train/scattered.h). If there are more than expected, the whole gradient is sent.
+// - A rank that left the gradient out sends nothing. The mean is over the ranks that computed it,
+//   and the others receive it. If no rank computed it, nothing is sent, and each rank keeps its
+//   gradient, zero or undefined.
 class BucketedReduction final : public GradientReduction {
  public:
-  // Parameters are floats, all of the network's; `buffers` what steps change beside them and each
-  // rank computes of its own images: running statistics, of which all ranks have the mean after
-  // each step. Both are watched as long as this object lives, and share memory with the network's.
+  // `parameters` are floats, all of the network's. `buffers` are changed by steps, from each rank's
+  // own images: running statistics. All ranks have their mean after each step. Both share memory
+  // with the network and are watched as long as this object lives.
   BucketedReduction(std::shared_ptr<Collectives> ranks, std::vector<ReducedParameter> parameters,
                     const std::vector<NamedTensor>& buffers,
                     int64_t bucket_bytes = int64_t{1} << 20);
   ~BucketedReduction() override;
 
   void begin_step() override;
-  // Throws Error(kInternal) where ranks have sampled other channels than each other: their weights
-  // are not the same then. Of one such step in four thousand that is not seen.
+  // Throws Error(kInternal) if ranks have sampled different channels: their weights then differ.
+  // The check misses one such step in four thousand.
   void reduce(const std::vector<NamedTensor>& parameters) override;
   Wishes agree(Wishes own) override;
-  // The same of any step so far.
+  // Throws as reduce(), for any step so far.
   void check() const override;
   HostCounts host_counts() override;
   std::vector<Json> events() const override;
@@ -59,38 +60,38 @@ class BucketedReduction final : public GradientReduction {
   void restore(const Checkpoint& checkpoint) override;
 
  private:
-  // How a gradient goes to the other ranks.
+  // How a gradient is sent to the other ranks.
   enum class Way { kNone, kWhole, kChannels, kScattered };
 
   // A gradient in a message, or some of its channels.
   struct Piece {
     size_t parameter;
     bool is_channels = false;
-    int64_t at = 0;     // of the bucket's entries
-    at::Tensor values;  // there
+    int64_t at = 0;     // position in the bucket's entries
+    at::Tensor values;  // these entries
   };
-  // What is summed over some ranks.
+  // A sum over some ranks.
   struct Message {
     std::vector<int64_t> ranks;  // empty: all
-    int64_t over;                // how many these are
+    int64_t over;                // the number of these ranks
     std::vector<Piece> pieces;
-    at::Tensor all;  // of the bucket's
+    at::Tensor all;  // entries of the bucket
   };
   struct Scattered {
     size_t parameter;
-    int64_t at = 0;  // of the bucket's entries, where the whole gradient lies
-    at::Tensor all;  // what all ranks have packed
+    int64_t at = 0;  // position of the whole gradient in the bucket's entries
+    at::Tensor all;  // the packed entries of all ranks
     std::unique_ptr<Collectives::Pending> gather;
   };
   struct Bucket {
     std::vector<size_t> members;  // of parameters_
-    size_t missing = 0;           // gradients of this step
-    at::Tensor flat;              // of those that are sent, one after the other
+    size_t missing = 0;           // gradients still missing in this step
+    at::Tensor flat;              // the gradients that are sent, one after the other
     std::vector<Message> messages;
-    std::unique_ptr<Collectives::Pending> sums;  // of them
+    std::unique_ptr<Collectives::Pending> sums;  // of the messages
     std::vector<Scattered> scattered;
   };
-  // What was sent of the parameters of one module.
+  // The bytes sent for the parameters of one module.
   struct Traffic {
     std::string module;
     double bytes = 0, bytes_dense = 0;
@@ -121,26 +122,26 @@ class BucketedReduction final : public GradientReduction {
   std::vector<size_t> bucket_of_, module_of_;  // by parameter
   std::vector<Bucket> buckets_;
   std::vector<bool> has_gradient_;  // in this step, by parameter
-  size_t next_ = 0;                 // the bucket that is sent next
-  bool in_step_ = false;            // other backward passes are nobody's but this rank's
-  // What was sampled in this step, as one number; and where nobody asks the host, the channels, the
-  // number, and how many steps had different ones so far, [1] float on the device.
+  size_t next_ = 0;                 // the bucket to send next
+  bool in_step_ = false;            // other backward passes concern this rank alone
+  // A number for the channels that were sampled in this step. If the host is not asked, also the
+  // channels and the number on the device, and [1] float: how many steps so far had different ones.
   int64_t channels_ = 0;
   std::vector<at::Tensor> sampled_;
   at::Tensor own_channels_, differing_;
-  // By parameter, of those whose gradients may have zeros anywhere, how many entries are not zero:
-  // in this step, and the mean over the ranks when they were counted last.
+  // By parameter, for gradients that may have zeros anywhere. The number of nonzero entries in this
+  // step, and the mean over the ranks when they were last counted.
   std::vector<double> counted_, expected_;
   at::Tensor rest_;           // wishes, channels, counts and buffers; or channels and buffers
-  int64_t first_buffer_ = 0;  // of its entries
+  int64_t first_buffer_ = 0;  // its first entry with a buffer
   std::unique_ptr<Collectives::Pending> rest_sum_;
   Wishes own_, agreed_;
-  at::Tensor wishes_;  // on their way among hosts
+  at::Tensor wishes_;  // in exchange between hosts
   std::unique_ptr<Collectives::Pending> wishes_sum_;
 
-  std::vector<Traffic> traffic_;  // by module, and the last of what goes along, over all steps
+  std::vector<Traffic> traffic_;  // by module, and last that of the rest, over all steps
   int64_t steps_ = 0;
-  double sent_before_ = 0, sent_in_step_ = 0;  // bytes in all before this step; of gradients in it
+  double sent_before_ = 0, sent_in_step_ = 0;  // bytes: before this step; for its gradients
 };
 
 }  // namespace approx

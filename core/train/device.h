@@ -1,4 +1,4 @@
-// Devices, and what a machine and its LibTorch can do.
+// Devices, and the capabilities of a machine and its LibTorch.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -8,33 +8,35 @@
 
 namespace approx {
 
-// The `index`-th device of that kind. The CUDA half of LibTorch takes longer to load than
-// everything else together, so it is opened here, when a run asks for it. Nobody may ask LibTorch
-// about CUDA in this process before: it would say that there is none ever after. Throws
-// Error(kDevice) where it cannot be had, Error(kInternal) where somebody asked.
+// Opens the `index`-th device of that kind. The CUDA half of LibTorch takes longer to load than
+// everything else together. It is therefore loaded here, when a run asks for it. No code in this
+// process may ask LibTorch about CUDA before: LibTorch would then always say that there is none.
+// Throws Error(kDevice) if the device is not available, and Error(kInternal) if some code asked
+// before.
 c10::Device open_device(DeviceKind kind, int64_t index = 0);
 
 // Lets a process of several ranks see only the GPU that it computes on, which then has index 0
-// (core/parallel/gpu_of_rank.h). To be called before open_device. Does nothing where no launcher
-// says which rank of its machine this is. Throws Error(kDevice).
+// (core/parallel/gpu_of_rank.h). Call it before open_device. Does nothing if no launcher says which
+// rank of its machine this is. Throws Error(kDevice).
 void take_gpu_of_rank();
 
-// On a GPU: lets layers take those of cuDNN's engines that the file of the environment variable
-// APPROXTRAIN_CUDNN_CHOICES names as faster than LibTorch's convolution (kernels/dense/cudnn.h).
-// Returns whether it is set. Throws Error(kUsage).
+// On a GPU: reads the file in the environment variable APPROXTRAIN_CUDNN_CHOICES. It names the
+// cuDNN engines that are faster than LibTorch's convolution (kernels/dense/cudnn.h), and layers
+// then use them. Returns whether the variable is set. Throws Error(kUsage).
 bool take_cudnn_choices(const c10::Device& device);
 
 // Returns once all work given to the device is done.
 void synchronize_device(const c10::Device& device);
 
-// Threads of LibTorch's operators, and an allocator that keeps freed memory instead of handing
-// pages back to the system after every tensor.
+// Sets the threads of LibTorch's operators. Also keeps the allocator from returning pages to the
+// system after every tensor.
 void configure_threads(int64_t threads);
 
-// Versions of LibTorch and its libraries, its CPU capability; of the GPU that is open, if one is,
-// `cuda` and `cudnn`, their versions, `gpu_model`, `gpu` (core/train/gpu_monitor.h) and
-// `gpu_clocks`, those of this moment, and `cudnn_choices`, the SHA-256 of the file of engines that
-// layers go by.
+// Versions of LibTorch and its libraries, and its CPU capability. If a GPU is open, also:
+// - `cuda` and `cudnn`, their versions;
+// - `gpu_model`, and `gpu` (core/train/gpu_monitor.h);
+// - `gpu_clocks`, at this moment;
+// - `cudnn_choices`, the SHA-256 of the file of engines that layers use.
 Json library_environment();
 
 }  // namespace approx

@@ -1,6 +1,5 @@
-// Energy that training takes, where the machine counts it: RAPL for the processors (Linux
-// powercap), NVML for a GPU. Whole devices are counted, so what else runs on them is counted as
-// well.
+// The energy of a training, if the machine counts it: by RAPL for the processors (Linux powercap),
+// by NVML for a GPU. Whole devices are counted, with all other work on them.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +12,25 @@
 
 namespace approx {
 
-// Counters of one machine. Cheap to read, a few file reads; without readable counters it says so by
-// nullopt and costs nothing.
+// The counters of one machine. Reading them costs a few file reads. Without readable counters it
+// returns nullopt and costs nothing.
 class EnergyMeter {
  public:
-  // `gpu`: whose counter is read too; null: none. `powercap`: where the kernel shows RAPL; tests
-  // put files of their own there.
+  // `gpu`: also reads its counter; null: none. `powercap`: the kernel's folder of RAPL; tests pass
+  // files of their own.
   explicit EnergyMeter(std::unique_ptr<GpuMonitor> gpu = nullptr,
                        const std::string& powercap = "/sys/class/powercap");
 
-  // Joules since the last call or construction, of the processors' packages and of the GPU;
-  // nullopt where they cannot be read. RAPL's counters wrap around, after tens of minutes under
-  // load; one wrap between calls is accounted for.
+  // Joules since the last call or construction, of the processors' packages and of the GPU; nullopt
+  // if they cannot be read. RAPL's counters wrap around after tens of minutes under load. One wrap
+  // between two calls is handled.
   std::optional<double> take_cpu_joules();
   std::optional<double> take_gpu_joules();
 
  private:
   struct Zone {
     std::string file;
-    uint64_t range = 0, last = 0;  // microjoules; range: where it wraps
+    uint64_t range = 0, last = 0;  // microjoules; range: the value at which it wraps
   };
 
   std::vector<Zone> zones_;

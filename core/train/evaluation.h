@@ -1,4 +1,4 @@
-// How well a network in training classifies a part of its data set.
+// Evaluates how well a network in training classifies a part of its data set.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,27 +18,28 @@ struct Score {
 
 class Evaluation {
  public:
-  // Evaluates the network of `session`, which was made of the same configuration and data set and
-  // must outlive this. Make another Evaluation after Session::restore.
+  // Evaluates the network of `session`, which must have this configuration and data set, and must
+  // outlive this. Make another Evaluation after Session::restore.
   Evaluation(const RunConfig& config, const LoadedDataset& dataset, Session& session);
 
   // The score on `images`, in evaluation mode. Uses the averaged weights if the recipe has them. If
-  // it asks for new statistics of batch norms, takes them and leaves them in the network. With
-  // several ranks all must call this, and each evaluates its share. Waits for the device.
+  // the recipe asks for new statistics of batch norms, computes them and leaves them in the
+  // network. With several ranks all must call this, and each evaluates its share. Waits for the
+  // device.
   Score score(const DeviceImages& images);
 
  private:
-  // The logits [B,classes] by which images x [B,C,H,W] are judged: half of it those of the image,
-  // half the mean of those of its two shifted crops, as far as the recipe has them.
+  // The logits [B,classes] by which images x [B,C,H,W] are judged. If the recipe has shifted crops,
+  // half is from the image, and half the mean over its two shifted crops.
   at::Tensor logits(const at::Tensor& x);
-  // The logits of x, or the mean of these and of those of its mirror image.
+  // The logits of x; if the recipe has test_flip, their mean with the logits of its mirror image.
   at::Tensor flipped_logits(const at::Tensor& x);
-  void renew_statistics();  // unless they are of the weights of now
+  void renew_statistics();  // unless they are of the current weights
 
   RunConfig config_;
   Session& session_;
   at::Tensor mean_, scale_;
-  int64_t renewed_at_ = -1;  // the step whose weights the norms' statistics were last taken anew of
+  int64_t renewed_at_ = -1;  // step at which the norms' statistics were last renewed
 };
 
 }  // namespace approx

@@ -1,4 +1,4 @@
-// What LibTorch itself draws from.
+// The random generators of LibTorch.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -10,7 +10,7 @@
 
 namespace approx {
 
-// LibTorch's global generators that a training on `device` may draw from, named.
+// LibTorch's global generators that a training on `device` may use, with names.
 std::vector<std::pair<std::string, at::Generator>> generators(c10::Device device);
 
 }  // namespace approx

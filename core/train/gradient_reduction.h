@@ -1,4 +1,4 @@
-// What processes that train one network together do with their gradients.
+// The exchange of gradients between processes that train one network together.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,9 @@
 
 namespace approx {
 
-// What a process would like to happen after a step.
+// The wishes of a process after a step.
 struct Wishes {
-  bool stop = false;  // it was asked to
+  bool stop = false;  // it was asked to stop
   bool save = false;  // a checkpoint is due
 };
 
@@ -23,41 +23,41 @@ class GradientReduction {
   GradientReduction(const GradientReduction&) = delete;
   GradientReduction& operator=(const GradientReduction&) = delete;
 
-  // Before the backward pass of a step: gradients may be sent from now on as they come.
+  // Called before the backward pass of a step: gradients may be sent from now on, as they are
+  // computed.
   virtual void begin_step() {}
 
   // Overwrites the gradient of each parameter with its mean over all processes. Called once a step,
-  // between the backward pass and everything that looks at gradients: they are still multiplied by
-  // the loss scale and not yet clipped, so that all ranks see the same overflow, skip the same
-  // steps and clip alike. The parameters are all of the network's, in the same order every time.
+  // between the backward pass and all code that uses gradients. They are still multiplied by the
+  // loss scale and not yet clipped. All ranks therefore see one overflow, skip the same steps and
+  // clip alike. The parameters are all of the network's, always in one order.
   //
-  // The gradient of a parameter that the backward pass did not reach is undefined: a frozen skip
-  // leaves it so. Which these are is decided by the schedule and the step alone, so all ranks leave
-  // out the same ones; an implementation that waits for the others must leave them out too, since
-  // none of them will come.
+  // The gradient of a parameter that the backward pass did not reach is undefined. A weight of the
+  // method `zero:freeze=true` is an example. The schedule and the step alone decide which ones, so
+  // that all ranks leave out the same ones. An implementation that waits for the others must leave
+  // them out too: no rank will send them.
   virtual void reduce(const std::vector<NamedTensor>& parameters) = 0;
 
-  // What all processes wish together, each of which says what it does: a wish of one is one of all.
-  // They must do alike, so what it says is sent along with the next step, and what is returned went
-  // with the last one.
+  // Exchanges the wishes of all processes. A wish of one becomes a wish of all, as all must act
+  // alike. `own` is sent with the next step, and the returned wishes came with the last one.
   virtual Wishes agree(Wishes own) { return own; }
 
-  // Throws what has gone wrong in the steps so far, where that is seen later than in the step; to
-  // be called when the host has read of the device what they came to.
+  // Throws the failure of a step so far that only becomes known after the step. Call it when the
+  // host has read the results of these steps from the device.
   virtual void check() const {}
 
-  // What steps count here on the host; as long as this object lives.
+  // The counters that steps change on the host. They live as long as this object.
   virtual HostCounts host_counts() { return {}; }
 
-  // What was sent in all steps: "traffic" events (docs/internals/events.md).
+  // The bytes sent in all steps: "traffic" events (docs/internals/events.md).
   virtual std::vector<Json> events() const { return {}; }
 
-  // What steps change here. A checkpoint of a training by one process has nothing of it.
+  // The state that steps change here. A checkpoint of a training by one process has none of it.
   virtual void save(Checkpoint& /*checkpoint*/) const {}
   virtual void restore(const Checkpoint& /*checkpoint*/) {}
 };
 
-// One process alone: its gradients are the mean.
+// For a single process: its gradients are the mean.
 class NoReduction final : public GradientReduction {
  public:
   void reduce(const std::vector<NamedTensor>& /*parameters*/) override {}

@@ -1,4 +1,4 @@
-// Learning-rate schedules: functions of the step alone, so that nothing of them has to be saved.
+// Learning-rate schedules: functions of the step alone, so that they have no state to save.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace approx {
 //                that ends before its peak_epoch only rises
 //   points       lr * the factor of rate_points at s, linear between the points
 // Each is multiplied by (step + 1) / (steps of warmup_epochs) while that is below 1. Timing runs
-// may make more steps than the recipe has: these have the rate of its last one.
+// may take more steps than the recipe has. Later steps have the rate of its last step.
 double learning_rate(const Recipe& recipe, int64_t step, int64_t steps_per_epoch);
 
 }  // namespace approx

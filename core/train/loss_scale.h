@@ -1,5 +1,5 @@
-// Dynamic loss scaling for training in half precision (Micikevicius et al. 2018, section 3.2).
-// Everything of it stays on the device: whether a step is skipped is never asked for.
+// Dynamic loss scaling for training in half precision (Micikevicius et al. 2018, section 3.2). All
+// of it stays on the device: the host never asks whether a step is skipped.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,14 +10,14 @@ class LossScale {
  public:
   explicit LossScale(at::Device device);
 
-  // The loss to go back from.
+  // The loss times the scale, for the backward pass.
   at::Tensor scaled(const at::Tensor& loss) const { return loss.mul(scale_); }
 
-  // Divides `gradients` by the scale. The result, float [], is 1 where one of them is not finite,
-  // else 0. The scale is then halved, or doubled after 2,000 steps without such a gradient.
+  // Divides `gradients` by the scale. The result, float [], is 1 if one of them is not finite, else
+  // 0. The scale is then halved, or doubled after 2,000 steps without such a gradient.
   at::Tensor unscale(at::TensorList gradients);
 
-  // For checkpoints; may be overwritten.
+  // For checkpoints, which may overwrite them.
   const at::Tensor& scale() const { return scale_; }               // float []
   const at::Tensor& steps_since_growth() const { return steps_; }  // int []
 

@@ -1,7 +1,7 @@
-// What a machine gives to a timing: whether the threads of a process have a physical core each, and
-// at what clock. Virtual machines put two virtual cores on one physical core now and then, and
-// clocks fall with heat, and rise for a while after a pause: what is timed then is another machine,
-// to the exact and to the approximated network not alike.
+// The state of a machine during a timing: whether each thread of the process has a physical core,
+// and its clock. Virtual machines sometimes put two virtual cores on one physical core. Clocks fall
+// with heat, and rise for a while after a pause. A timing is then of another machine, and not
+// equally so for the exact and the approximated network.
 #pragma once
 
 #include <cstdint>
@@ -16,26 +16,28 @@
 namespace approx {
 
 struct MachineState {
-  // What share of a physical core each thread has: 1 for a core each, 0.5 for two threads on one.
+  // The share of a physical core that each thread has: 1 for a core each, 0.5 for two threads on
+  // one core.
   std::optional<double> core_share;
   std::optional<double> clock_mhz;
-  // What holds the device back, by its driver ("heat"); nothing where no driver tells.
+  // The reasons that hold the device back, by its driver ("heat"). Nothing if no driver tells.
   std::optional<std::vector<std::string>> slowed_by;
 };
 
-// Asks the machine how it is right now.
+// Returns the state of the machine at this moment.
 using MachineProbe = std::function<MachineState()>;
 
-// Measures the share on the threads of at::parallel_for, in about 5 ms: the rate of multiply-adds
-// in registers of all threads together, over that of one alone times their number. The fastest of
-// one alone that this object has seen counts, so that a single thread is held against its own past.
+// Measures the share of a core on the threads of at::parallel_for, in about 5 ms. The share is the
+// rate of all threads together, over the rate of one thread alone times their number. The rates are
+// of multiply-adds in registers. The rate alone is the fastest that this object has measured, so
+// that a single thread is compared with its own past.
 class FmaProbe {
  public:
   FmaProbe();
   double operator()();
 
-  // Floating-point operations a second that all of those threads reach together: the best of some
-  // tries, since nothing makes a core faster than it is. In about 20 ms.
+  // Floating-point operations a second that all of these threads reach together. It is the best of
+  // some tries, as no disturbance makes a core faster. Takes about 20 ms.
   double ceiling() const;
 
  private:
@@ -43,13 +45,13 @@ class FmaProbe {
   double rate(int64_t threads) const;
 
   int64_t rounds_ = 1000;  // of one measurement and thread
-  double alone_ = 0;       // rounds a second
+  double alone_ = 0;       // rounds a second of one thread
 };
 
 // Probes the processor: shares by an FmaProbe, the clock by additions (kernels/probe/clock.h).
 MachineProbe cpu_probe();
 
-// Asks a GPU's driver; tells nothing where there is no such driver.
+// Asks a GPU's driver. The state is empty if there is no such driver.
 MachineProbe gpu_probe(std::shared_ptr<GpuMonitor> gpu);
 
 }  // namespace approx

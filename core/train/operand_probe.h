@@ -1,4 +1,4 @@
-// What the layers of a network multiply in one step.
+// Records the operands of a network's layers in one step.
 #pragma once
 
 #include <utility>
@@ -14,22 +14,22 @@ namespace approx {
 // no gradient reached.
 using LayerOperands = std::vector<std::pair<LayerInfo, Operands>>;
 
-// Keeps those of a step, approximated as it is and otherwise the same step: give it to
-// Session::step. w is as it was before the step's update.
+// Keeps the operands of a step without changing the step: pass it to Session::step. w is the weight
+// before the step's update.
 class OperandProbe final : public StepObserver {
  public:
   void before_forward(Network& network) override;
   void after_backward(Network& network) override;
 
-  // The operands of the last observed step; none are left here.
+  // Moves out the operands of the last observed step.
   LayerOperands take() { return std::exchange(operands_, {}); }
 
  private:
   LayerOperands operands_;
 };
 
-// The operands of an exact forward and backward pass of the next batch. It leaves the session as it
-// was: weights, running statistics of norms and the draws of dropout included.
+// The operands of an exact forward and backward pass of the next batch. The session stays
+// unchanged, with its weights, running statistics of norms and the draws of dropout.
 LayerOperands record_exact_pass(Session& session);
 
 }  // namespace approx

@@ -1,4 +1,4 @@
-// Which parameters of a network a recipe treats in a way of their own.
+// The parameters of a network that a recipe treats in a special way.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,10 +11,10 @@ namespace approx {
 
 class Network;
 
-// The names of the biases of a network's batch norms, as named_parameters() has them.
+// The names of the biases of a network's batch norms, as in named_parameters().
 std::set<std::string> norm_biases(const torch::nn::Module& network);
 
-// The bias [Co] of the network's first convolution; undefined where it has none, or the network no
+// The bias [Co] of the network's first convolution. Undefined if it has no bias, or the network no
 // convolution.
 at::Tensor first_convolution_bias(Network& network);
 

@@ -1,4 +1,4 @@
-// In what a device computes products.
+// The precision in which a device computes products.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -9,17 +9,17 @@
 
 namespace approx {
 
-// What the operands of products are.
+// The type of the operands of products.
 c10::ScalarType operand_type(Precision precision);
 
-// Those that there are, converted to that.
+// Converts the operands that are defined to operand_type().
 Operands in_precision(Operands operands, Precision precision);
 
-// Whether products of float operands are computed there in float or, as kTf32 has it, in
-// TensorFloat-32. LibTorch's own default is not the same for convolutions and matrix products.
+// Sets whether products of float operands on the device are computed in float or, for kTf32, in
+// TensorFloat-32. LibTorch's own default differs between convolutions and matrix products.
 void set_float_products(c10::Device device, Precision precision);
 
-// Autocast for the life of a scope, where the precision asks for it.
+// Enables autocast for the life of a scope, if the precision asks for it.
 class Autocast {
  public:
   Autocast(Precision precision, c10::DeviceType device);

@@ -1,4 +1,4 @@
-// How the machines of several ranks are.
+// The state of the machines of several ranks.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 namespace approx {
 
-// Asked by all ranks at once, so that those on one machine have it together: the smallest share of
-// a core and the lowest clock of all, and what holds any of their devices back. All get the same,
-// so that they decide alike. Empty where `own` is.
+// A probe that all ranks call at once, so that ranks on one machine load it together. It returns
+// the smallest share of a core, the lowest clock, and all reasons that hold a device back. All
+// ranks get equal states, so that they decide alike. Empty if `own` is empty.
 MachineProbe probe_of_all(MachineProbe own, std::shared_ptr<Collectives> ranks);
 
 }  // namespace approx

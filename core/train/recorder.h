@@ -1,4 +1,4 @@
-// Saves what layers multiply in chosen steps of an accuracy run.
+// Saves the operands of layers in chosen steps of an accuracy run.
 #pragma once
 
 #include <optional>
@@ -13,15 +13,15 @@ namespace approx {
 
 class Recorder {
  public:
-  // `session` is that of the run `config`. Throws Error(kUsage) where the run ends before its first
-  // recorded step, and where its products are not computed in fp32, as those of a benchmark are.
+  // `session` is the session of the run `config`. Throws Error(kUsage) if the run ends before its
+  // first recorded step. Also if its products are not in fp32, as a benchmark needs them.
   Recorder(const Recording& recording, const RunConfig& config, const Session& session);
 
-  // Whether the next step is one to be recorded, by an OperandProbe.
+  // Whether the next step is to be recorded, by an OperandProbe.
   bool due(const Session& session) const;
 
-  // Saves the operands of the step that `session` did last. Throws Error(kData) where a file cannot
-  // be written.
+  // Saves the operands of the last step of `session`. Throws Error(kData) if a file cannot be
+  // written.
   void save(const Session& session, LayerOperands operands) const;
 
  private:

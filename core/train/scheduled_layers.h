@@ -1,5 +1,5 @@
-// A schedule applied to a network: tells every layer before each step what to do, owns the methods,
-// and counts what was done.
+// Applies a schedule to a network. It tells every layer before each step what to do, owns the
+// methods, and counts their work.
 #pragma once
 
 #include <cstdint>
@@ -20,37 +20,38 @@ namespace approx {
 
 class ScheduledLayers {
  public:
-  // Throws Error(kUsage) where a schedule that tells ranks apart has a method with a memory: what a
-  // checkpoint has of it is put together from all ranks.
-  // `layers` must outlive this object. `seed` keys every random draw of the methods. `world`: of
-  // which the network's ranks are, as the schedule was made for.
+  // Throws Error(kUsage) if a schedule that tells ranks apart has a method with a memory. A
+  // checkpoint joins the memory of all ranks. `layers` must outlive this object. `seed` keys every
+  // random draw of the methods. `world`: the ranks of the network and this one among them, as in
+  // the schedule.
   ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed, World world = {});
 
-  // Fills every layer's slot for `step`. `loss_scale` as MethodCall has it, undefined: 1; `step_at`
-  // as Rng has it. Costs a few comparisons per layer and rule.
+  // Fills every layer's slot for `step`. `loss_scale` is that of MethodCall, undefined: 1;
+  // `step_at` is that of Rng. Costs a few comparisons per layer and rule.
   void begin_step(int64_t step, const at::Tensor& loss_scale = {},
                   const uint64_t* step_at = nullptr);
 
-  // What the schedule decided for the step that began last: by layer and product an index into its
-  // methods, or Decision::kDense. Where the schedule tells ranks apart, what it decided for each of
-  // them stands behind: steps are alike only if they are alike on all ranks.
+  // The decisions for the step that began last: by layer and product an index into the schedule's
+  // methods, or Decision::kDense. If the schedule tells ranks apart, the decisions for each rank
+  // follow: two steps are alike only if they are alike on all ranks.
   const std::vector<int>& row() const { return row_; }
 
-  // The first method of the same step that the host must wait for, on any rank, and what for; ""
-  // for none.
+  // Why the host must wait for a method of the present step, on any rank: the first such reason,
+  // with the method; "": it need not.
   std::string waits_for() const;
 
-  // What steps count here on the host beside what begin_step() does; as long as this object lives.
+  // The counters that steps change on the host, apart from begin_step(). They live as long as this
+  // object.
   HostCounts host_counts();
 
-  // The part of a layer's weight gradient in the step that began last; its place does not change.
-  // Null where there is one rank, or no layer of the name.
+  // The computed part of a layer's weight gradient in the step that began last; its address does
+  // not change. Null if there is one rank, or no layer of that name.
   const GradientPart* part(std::string_view layer) const;
 
   // See Schedule::observe.
   bool observe(double accuracy, int64_t steps_done);
 
-  // The share of entries that stayed of a layer's pruned gradients, over all methods.
+  // The share of entries that were kept of a layer's pruned gradients, over all methods.
   struct Density {
     std::string layer;
     Product product;
@@ -63,20 +64,21 @@ class ScheduledLayers {
   // Whether the steps that begin from now on count the gradients of the convolutions' outputs.
   void count_gradients(bool count) { counts_gradients_ = count; }
 
-  // The share of entries that were not zero in the last step that counted, over all convolutions;
-  // nothing where there are none. Waits for the device.
+  // The share of entries that were not zero in the last step that counted, over all convolutions.
+  // Nothing if there are none. Waits for the device.
   std::optional<double> take_gradient_density();
 
-  // One "layer" event (docs/internals/events.md) per layer, product and method that was used, and
-  // one per layer and product for its exact calls; one "variant" event per layer, product and
-  // variant that computed it.
+  // Events of the layers (docs/internals/events.md):
+  // - a "layer" event per layer, product and method that was used;
+  // - a "layer" event per layer and product for its exact calls;
+  // - a "variant" event per layer, product and variant that computed it.
   std::vector<Json> events() const;
 
-  // Everything that steps change here: the counts, which are this rank's, the accuracies that the
-  // schedule was told, and what methods remember. That goes by the position in the batch: of
-  // several ranks, all of which must call this, the checkpoint has the memory of the whole batch,
-  // from which any number of ranks takes its rows; a number is each rank's own, and the mean of all
-  // where there are others to go on.
+  // Everything that steps change here: the counts of this rank, the accuracies that the schedule
+  // was told, and the memories of methods. A memory is by position in the batch. With several ranks
+  // all must call this, and the checkpoint has the memory of the whole batch. Any number of ranks
+  // can take its rows from that. A memory that is one number is each rank's own; another number of
+  // ranks resumes from the mean.
   void save(Checkpoint& checkpoint, Collectives* ranks = nullptr) const;
   void restore(const Checkpoint& checkpoint, at::Device device);
 
@@ -86,18 +88,18 @@ class ScheduledLayers {
 
   struct PerLayer {
     Layer* layer;
-    std::vector<std::unique_ptr<Method>> methods;       // by index in Schedule::methods(), lazily
-    std::vector<std::array<UseCount, 3>> approximated;  // likewise, by product
+    std::vector<std::unique_ptr<Method>> methods;       // by method; made when first used
+    std::vector<std::array<UseCount, 3>> approximated;  // by method, then by product
     std::vector<KeptBefore> kept_before;                // by method
     std::array<int64_t, 3> exact{};                     // calls, by product
-    std::array<double, 3> exact_macs{};                 // of them
-    std::array<double, 3> seen_kept{}, seen_entries{};  // by take_densities, by product
+    std::array<double, 3> exact_macs{};                 // of exact calls
+    std::array<double, 3> seen_kept{}, seen_entries{};  // counted by take_densities, by product
     GradientCount gradient;
     GradientPart part;
     LayerVariants variants;                        // of the steps of this process
-    std::array<VariantCalls, 3> earlier_variants;  // of those before the checkpoint, by product
+    std::array<VariantCalls, 3> earlier_variants;  // of the steps before the checkpoint, by product
 
-    // The calls of both.
+    // Calls in the steps of this process and before.
     VariantCalls variant_calls(Product product) const;
   };
 
@@ -106,13 +108,13 @@ class ScheduledLayers {
   void begin_part(size_t layer, int64_t step, int own);
 
   Schedule schedule_;
-  std::vector<std::pair<double, int64_t>> observed_;  // what observe() was told
+  std::vector<std::pair<double, int64_t>> observed_;  // arguments of observe()
   std::vector<PerLayer> layers_;
   std::vector<int> row_;
   uint64_t seed_;
   World world_;
   std::vector<bool> abstains_;                       // by method
-  std::vector<std::unique_ptr<Method>> prototypes_;  // likewise: what may be asked of it unused
+  std::vector<std::unique_ptr<Method>> prototypes_;  // by method; answer questions only
   bool counts_gradients_ = false;
 };
 

@@ -1,7 +1,7 @@
-// Training steps as graphs of a device, so that a schedule costs nothing on the host. A step asks
-// the same of the device whenever the schedule decides the same: of each row of decisions one step
-// is captured, and all later ones are a replay. What changes from step to step stands on the device
-// in places of its own: the step's number, by which methods draw, the learning rate, the batch.
+// Training steps as graphs of a device, so that a schedule costs no time on the host. Steps give
+// the device equal work whenever the schedule decides alike. For each row of decisions one step is
+// captured, and later steps replay it. Values that change from step to step are in fixed places on
+// the device. They are the step's number, which keys random draws, the learning rate and the batch.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,7 +19,7 @@
 
 namespace approx {
 
-// Which steps are alike.
+// Steps of one row are alike.
 struct StepRow {
   std::vector<int> decisions;  // of the schedule (ScheduledLayers::row)
   std::vector<int64_t> sizes;  // of the batch
@@ -27,7 +27,7 @@ struct StepRow {
   auto operator<=>(const StepRow&) const = default;
 };
 
-// Where steps count on the host what they did. Replays do not pass there.
+// The counters of steps on the host. A replay does not run the code that changes them.
 struct HostCounts {
   std::vector<int64_t*> whole;
   std::vector<double*> real;
@@ -35,54 +35,54 @@ struct HostCounts {
 
 // How steps were done.
 struct GraphReport {
-  int64_t rows = 0;    // that were met
-  int64_t graphs = 0;  // that are captured
+  int64_t rows = 0;    // rows that occurred
+  int64_t graphs = 0;  // rows that are captured
   // Steps by how they were done: "replayed", "before capture", or why they could not be captured.
   std::map<std::string, int64_t> steps;
-  std::string failed_capture;  // how the steps of the first row were done that could not; "": none
+  std::string failed_capture;  // how steps are done of the first row whose capture failed; "": none
 };
 
 class StepGraphs {
  public:
-  // As it is without graphs, so that what a step allocates once and keeps is there before its
-  // capture, and algorithms are chosen.
+  // Steps of a row that are done without a graph before its capture. They allocate the memory that
+  // a step keeps, and choose algorithms.
   static constexpr int64_t kStepsBefore = 2;
-  // A schedule that never repeats itself must not fill the device with graphs.
+  // A limit, so that a schedule that never repeats cannot fill the device with graphs.
   static constexpr int64_t kMostGraphs = 64;
 
-  // Whether all ranks that step together have captured, of which this one has, or has not.
+  // Whether all ranks that step together have captured; `own`: whether this one has.
   using AllHave = std::function<bool(bool own)>;
 
-  // `counts` is what steps count. `must`: what goes wrong in capturing ends the training,
-  // Error(kDevice). Where several ranks step together in exchanges of the device, a step must be a
-  // replay on all of them or on none: they meet the same rows in the same order, and `all_have` is
-  // asked at each capture; empty: there is this process alone.
+  // `counts` are the counters of steps. `must`: a failed capture ends the training with
+  // Error(kDevice). If several ranks step together in exchanges of the device, a step must be a
+  // replay on all of them or on none. They meet equal rows in equal order, and `all_have` is called
+  // at each capture. Empty: this process alone.
   StepGraphs(std::unique_ptr<StepRecorder> recorder, at::Device device, HostCounts counts,
              bool must = false, AllHave all_have = {});
 
-  // Puts the number of the next step and its learning rate where steps read them.
+  // Stores the number of the next step and its learning rate where steps read them.
   void begin_step(int64_t step, double learning_rate);
 
-  // int64 []; its address is Rng::step_at.
+  // int64 []; it is Rng::step_at.
   const uint64_t* step_at() const;
   // [] of rate_type().
   const at::Tensor& learning_rate() const { return learning_rate_; }
-  // A copy of the batch, at the place of its sizes.
+  // A copy of the batch, at a fixed address for its sizes.
   Batch placed(const Batch& batch);
 
-  // Does a step of that row. `step` is called to do it or to capture it; where the step is
-  // replayed, the counts change as they did when it was captured. A `why_not` that is not empty
-  // keeps this step from being captured and replayed. Where capturing goes wrong the step is done
-  // without, and so are all later ones of the row.
+  // Does a step of that row. It calls `step` to do it or to capture it. If the step is replayed,
+  // the counters change as they did in its capture. A `why_not` that is not empty keeps this step
+  // from being captured or replayed. If a capture fails, the step is done without a graph, and so
+  // are all later ones of the row.
   void run(const StepRow& row, const std::string& why_not, const std::function<void()>& step);
 
-  // Lets all captured steps go: the tensors that they read and write are others now.
+  // Drops all captured steps: the tensors that they use were replaced.
   void forget();
 
   GraphReport report() const;
 
  private:
-  // What a captured step added to one count.
+  // The amount that a captured step added to one counter.
   template <typename Number>
   struct Change {
     Number* count;
@@ -90,7 +90,7 @@ class StepGraphs {
   };
   struct Row {
     int64_t steps_before = 0;
-    std::string failure;  // of its capture
+    std::string failure;  // of its capture; "": none
     std::unique_ptr<RecordedStep> recorded;
     std::vector<Change<int64_t>> whole;
     std::vector<Change<double>> real;
@@ -104,7 +104,7 @@ class StepGraphs {
   const bool must_;
   const AllHave all_have_;
   at::Tensor step_, learning_rate_;
-  std::map<std::vector<int64_t>, Batch> batches_;  // by sizes
+  std::map<std::vector<int64_t>, Batch> batches_;  // by batch sizes
   std::map<StepRow, Row> rows_;
   int64_t graphs_ = 0;
   std::map<std::string, int64_t> steps_;

@@ -1,4 +1,5 @@
-// What a device can record of a training step, to do it again at a single word of the host.
+// Records the work of a training step on a device, so that the host can start it again with a
+// single call.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -15,7 +16,7 @@ class RecordedStep {
   RecordedStep(const RecordedStep&) = delete;
   RecordedStep& operator=(const RecordedStep&) = delete;
 
-  // Has the device do what was recorded, after what was asked of it before. Waits for nothing.
+  // Starts the recorded work on the device, after all earlier work. Does not wait.
   virtual void replay() = 0;
 };
 
@@ -26,18 +27,19 @@ class StepRecorder {
   StepRecorder(const StepRecorder&) = delete;
   StepRecorder& operator=(const StepRecorder&) = delete;
 
-  // Calls `step` once and records what it asks of the device, which does none of it until a replay.
-  // Memory that `step` allocates is the recording's from then on. Throws what `step` throws, and
-  // whatever the device says of what it cannot record; the device has then done nothing.
+  // Calls `step` once and records the work that it gives to the device, which does not run it
+  // before a replay. The recording keeps the memory that `step` allocates. Throws what `step`
+  // throws, and the device's error for work that it cannot record. The device has then done
+  // nothing.
   virtual std::unique_ptr<RecordedStep> record(const std::function<void()>& step) = 0;
 };
 
-// That of a GPU: a CUDA graph. It is in a library of its own, libapproxtrain_graphs.so
-// (core/train/cuda/), since it needs the CUDA half of LibTorch, which is opened and not linked.
-// Throws Error(kDevice) where this build has none.
+// The recorder of a GPU: a CUDA graph. It is in a library of its own, libapproxtrain_graphs.so
+// (core/train/cuda/). It needs the CUDA half of LibTorch, which is opened and not linked. Throws
+// Error(kDevice) if this build has none.
 std::unique_ptr<StepRecorder> open_step_recorder(c10::Device device);
 
-// Set by that library when it is opened.
+// That library sets this function when it is opened.
 using MakeStepRecorder = std::unique_ptr<StepRecorder> (*)(c10::Device device);
 MakeStepRecorder& step_recorder_maker();
 

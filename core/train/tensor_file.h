@@ -1,5 +1,5 @@
 // Tensors in a file, with numbers and texts beside them as JSON: the content of checkpoints and of
-// recorded operands. How it lies there, and what is checked of it, is in core/data/tensor_bytes.h.
+// recorded operands. The layout and its checks are in core/data/tensor_bytes.h.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,16 +14,16 @@
 
 namespace approx {
 
-// What is in one. Both in memory.
+// The content of one file, in memory.
 struct TensorContent {
   Json state = Json::object();
   std::vector<std::pair<std::string, at::Tensor>> tensors;  // by name
 };
 
-// Content as bytes.
+// The bytes of a file with this content.
 std::string encode_tensors(const TensorFileKind& kind, const TensorContent& content);
 
-// The same back. Throws Error(kData) as parse_tensor_bytes() does.
+// The content of a file's bytes. Throws Error(kData) as parse_tensor_bytes() does.
 TensorContent decode_tensors(const TensorFileKind& kind, std::string_view bytes);
 
 }  // namespace approx

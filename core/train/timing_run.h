@@ -1,4 +1,4 @@
-// Timing runs: how much faster an approximated training step is than an exact one.
+// Timing runs: measure how much faster an approximated training step is than an exact one.
 #pragma once
 
 #include <atomic>
@@ -15,27 +15,30 @@
 
 namespace approx {
 
-// Holds the exact and the approximated network in one process and trains each for the same number
-// of steps in alternating blocks: `config.blocks` pairs, each block at least `config.block_steps`
-// steps and a whole number of the schedule's periods, in the order of exact_first(). What one
-// process measures is one value of the cell's speedup: how processes differ, it cannot know. After
-// them, on the CPU, where the time of an exact step goes, and the gradients of the convolutions of
-// both networks by themselves, in pairs of blocks as well. Where `config.operators` is the library,
-// its step takes the place of the approximated one: how much slower or faster a stock step is than
-// the exact one that methods are held against; whole steps alone are timed then.
-// `probe`, where there is one, is asked between blocks how the machine is: a block that was
-// disturbed is done again (BlockTimer), and a run that could not be timed undisturbed, or whose
-// networks were not timed alike (captured_unlike), taints itself. Speed only: nothing is evaluated.
-// Events as docs/internals/events.md says. Several `ranks` time the same blocks, which begin on all
-// at once; the clock is rank 0's, and a block that was disturbed on one is done again on all.
-// Throws Error(kUsage) for a schedule that it does not come by (why_untimed).
+// Trains the exact and the approximated network in one process, in alternating blocks of equally
+// many steps. There are `config.blocks` pairs, in the order of exact_first(). A block has at least
+// `config.block_steps` steps and a whole number of the schedule's periods. One process measures one
+// value of the cell's speedup. It cannot measure how processes differ. Nothing is evaluated. Sends
+// the events of docs/internals/events.md. Throws Error(kUsage) for a schedule that such a run does
+// not reach (why_untimed).
+//
+// After these blocks, on the CPU, it measures the phases of an exact step. It also times the
+// gradients of the convolutions of both networks alone, in pairs of blocks as well. If
+// `config.operators` is the library, a step with LibTorch's operators replaces the approximated
+// one. Its time is compared with that of the exact step that methods are compared with. Only whole
+// steps are timed then.
+//
+// `probe`, if any, reads the state of the machine between blocks. A disturbed block is repeated
+// (BlockTimer). A run taints itself if it could not be timed undisturbed, or if its networks were
+// not timed alike (captured_unlike). Several `ranks` time common blocks, which begin on all at
+// once. The clock is rank 0's, and a block that was disturbed on one rank is repeated on all.
 void run_timing(const RunConfig& config, const LoadedDataset& dataset, const EventSink& sink,
                 const std::atomic<bool>& stop, MachineProbe probe = {},
                 std::shared_ptr<Collectives> ranks = nullptr);
 
-// Of how the steps of both networks were done: a taint where capturing a step went wrong in one of
-// them alone, since its steps cost the host more than those of the other. Steps that are not
-// captured because of what they are (Method::waits_for) are timed as they always are.
+// A taint if capturing a step failed in only one of the two networks. Its steps then cost the host
+// more than those of the other. Nothing if not. Steps that are never captured because of their
+// method (Method::waits_for) are timed as they are.
 std::optional<std::string> captured_unlike(const std::optional<GraphReport>& exact,
                                            const std::optional<GraphReport>& approximated);
 

@@ -1,4 +1,4 @@
-// The whitening convolution of a network, from the images that it is trained on.
+// The whitening convolution of a network, computed from its training images.
 #pragma once
 
 #include "core/data/dataset.h"
@@ -8,13 +8,13 @@
 
 namespace approx {
 
-// Throws Error(kUsage) where the network has such a layer and `train` cannot give its weight: of
-// photographs, or with too few patches.
+// Throws Error(kUsage) if the network has such a layer and `train` cannot give its weight: it has
+// photographs, or too few patches.
 void check_whitening(const Network& network, const DeviceImages& train);
 
-// Sets the weight of the layer that the network names (Network::whitened), if it names one, from
-// the first images of `train`, normalised as `dataset` says. Of several ranks, all of which call
-// this, rank 0's weight.
+// Sets the weight of the layer that Network::whitened() names, if any. It is computed from the
+// first images of `train`, normalised as `dataset` says. With several ranks all must call this, and
+// all get rank 0's weight.
 void whiten(const Network& network, const DeviceImages& train, const LoadedDataset& dataset,
             Collectives* ranks);
 
