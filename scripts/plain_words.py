@@ -51,17 +51,7 @@ PAGES = {
 # Folders whose headers have comments in plain words, folders in them included. A folder is added
 # once its headers are rewritten.
 HEADERS = (
-    "core/config",
-    "core/data",
-    "core/engine",
-    "core/experiment",
-    "core/library",
-    "core/methods",
-    "core/networks",
-    "core/nn",
-    "core/parallel",
-    "core/studies",
-    "core/train",
+    "core",
 )
 LIST_BEGINS = "<!-- approxtrain list "
 LIST_ENDS = "<!-- end of the list -->"

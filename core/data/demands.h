@@ -15,7 +15,7 @@ struct TrainingParts {
 };
 
 // split = holdout holds out 5,000 images, or a tenth if there are fewer than 50,000. Throws
-// Error(kUsage) if `config` trains on more images than are left, or if none are left.
+// Error(kUsage) if `config` trains on more images than are not held out, or if all are held out.
 TrainingParts training_parts(const RunConfig& config, const DatasetOutline& dataset);
 
 // The steps of the training by its recipe. training_steps() throws as training_parts() does.

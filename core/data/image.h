@@ -26,7 +26,7 @@ std::pair<int64_t, int64_t> png_size(Bytes file, const std::string& place);
 
 // Decodes a PNG file to [H,W,C] uint8 in `pixels`, which has room for `size`. Throws Error(kData)
 // that begins with `place` for another size, a truncated or damaged file, transparency and 16 bits
-// a channel. Also for a coloured image where `size` has one channel.
+// a channel. It also throws for a coloured image if `size` has one channel.
 void decode_png(Bytes file, const std::string& place, const ImageSize& size, uint8_t* pixels);
 
 // Decodes images of one fixed size.
@@ -36,8 +36,8 @@ class ImageDecoder {
 
   // Decodes a file to [H,W,C] uint8 in `pixels`, which has room for the fixed size. A grey image
   // fills all three channels of RGB. Throws Error(kData) that begins with `place` for another size,
-  // a truncated or damaged file, CMYK, transparency and 16 bits a channel. Also for content that
-  // does not fit the file's extension.
+  // a truncated or damaged file, CMYK, transparency and 16 bits a channel. It also throws for
+  // content that does not fit the file's extension.
   void decode(Bytes file, const std::string& place, uint8_t* pixels);
 
  private:

@@ -23,9 +23,9 @@ struct ImageSizes {
   std::vector<int64_t> all() const;
 };
 
-// The sizes of a run's images. Throws Error(kUsage) for a recipe that contradicts itself. Also for
-// one that asks for sizes or crops of images that have one size, or reflects more of an image than
-// there is.
+// The sizes of a run's images. Throws Error(kUsage) for a recipe that contradicts itself. It also
+// throws for sizes or crops that images of one size cannot have. It also throws if more of an image
+// is to be reflected than there is.
 ImageSizes image_sizes(const Recipe& recipe, const DatasetOutline& dataset);
 
 }  // namespace approx

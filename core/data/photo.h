@@ -59,7 +59,8 @@ int64_t photo_shrink(const PhotoHeader& header, double height, double width, dou
 // The image in RGB, each side divided by `shrink` and rounded up. Grey fills the three channels.
 // CMYK is multiplied out, inks times black. The EXIF orientation is not applied, as in
 // torchvision's ImageFolder. Throws Error(kData) that begins with `place` for a truncated or
-// damaged file and any warning of the decoder. Also for transparency and 16 bits a channel.
+// damaged file and any warning of the decoder. It also throws for transparency and 16 bits a
+// channel.
 void decode_photo(Bytes file, const PhotoHeader& header, const std::string& place, int64_t shrink,
                   Raster& raster);
 

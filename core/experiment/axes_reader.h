@@ -26,10 +26,10 @@ struct AxesContext {
 void read_axes(const AxesContext& context, const toml::table& table, const std::string& path,
                Axes& axes);
 
-// Reads a further block. Keys that `table` omits are those of blocks[0]. If the command line
-// replaced an axis that the table gives too, the block keeps the values that both name. Returns
-// nothing if there are none, as those rows were not asked for. Nor does it for such an axis that is
-// method, schedule, network or recipe.
+// Reads a further block. Keys that `table` omits are those of blocks[0]. The table may give an axis
+// that the command line replaced. The block then keeps the values that both name. Returns nothing,
+// as no such row was asked for, if there are no such values, or if that axis is method, schedule,
+// network or recipe.
 std::optional<Axes> read_extra(const AxesContext& context, const toml::table& table,
                                const std::string& path, const std::vector<Axes>& blocks);
 

@@ -1,5 +1,5 @@
 // The part of an experiment file about the table or figure that it reproduces: the paper's layout
-// and numbers. Also what computes it if that is no grid of trainings.
+// and numbers. It also says what computes the item if that is no grid of trainings.
 #pragma once
 
 #include <cstdint>

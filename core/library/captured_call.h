@@ -10,9 +10,9 @@
 
 namespace approx {
 
-// Does the work of `work`. The first calls call it: it then allocates what it keeps, and chooses
-// algorithms. One more call is recorded on the device, and later calls replay the recording. If
-// recording fails, `work` is called each time. Copies share the recording.
+// Calls `work` the first kCallsBefore times: it then allocates the memory that it keeps, and
+// chooses algorithms. One more call is recorded on the device, and later calls replay the
+// recording. If recording fails, `work` is called each time. Copies share the recording.
 class CapturedCall {
  public:
   static constexpr int64_t kCallsBefore = 2;

@@ -104,8 +104,8 @@ class Method {
   // undefined before the first step. Null for methods without a memory.
   virtual at::Tensor* memory() { return nullptr; }
 
-  // A text that says for what the host must wait in every step, because later shapes depend on it:
-  // "how many pairs its draws take". Such a step cannot be captured as a graph
+  // The quantity that the host must wait for in every step, in words: "how many pairs its draws
+  // take". Later shapes depend on it. Such a step cannot be captured as a graph
   // (core/train/step_graphs.h). Empty for a method that never waits. Such a method must also suit a
   // graph that is replayed:
   // - it passes equal scalars to its operators in every step;

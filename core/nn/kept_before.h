@@ -34,8 +34,8 @@ class KeptBefore {
   std::optional<c10::Event> copied_;  // set if kept_ comes from a device
 };
 
-// A text that says for what the host must wait in every step of a layer under `method`; "":
-// nothing. Either the method waits (Method::waits_for) or KeptBefore does.
+// The quantity that the host must wait for in every step of a layer under `method`, in words; "":
+// none. The wait is by the method (Method::waits_for) or by KeptBefore.
 std::string_view waits_for(const Method& method);
 
 }  // namespace approx

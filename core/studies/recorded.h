@@ -1,4 +1,5 @@
-// Gradients of a network after a few steps of training: what the studies about gradients look at.
+// Records the gradients of a network after a few steps of training, for the studies about
+// gradients.
 #pragma once
 
 #include <utility>
@@ -11,7 +12,7 @@ namespace approx {
 // The parameters that recorded_layers() reads.
 void declare_training(StudyEntry& entry);
 
-// The operands of every layer that has a gradient, of the batch after `steps` dense steps.
+// The operands of every layer that has a gradient, in the batch after `steps` dense steps.
 std::vector<std::pair<LayerInfo, Operands>> recorded_layers(const StudyRequest& request);
 
 }  // namespace approx

@@ -1,5 +1,5 @@
-// A study: numbers about methods that no training is needed for, or only a few steps of one. One
-// .cpp in core/studies/ each, ending in REGISTER_STUDY; `approxtrain study` finds it.
+// A study computes numbers about methods without a training, or with a few steps of one. Each has
+// one .cpp in core/studies/ that ends in REGISTER_STUDY. `approxtrain study` finds it.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace approx {
 
-// A table under way: named columns, rows of numbers and texts.
+// A table that a study fills: named columns, rows of numbers and texts.
 class StudyTable {
  public:
   explicit StudyTable(std::vector<std::string> columns) : columns_(std::move(columns)) {}
@@ -34,14 +34,14 @@ struct StudyEntry : StudyInfo {
   StudyEntry& from_paper(std::string id, std::string at) {
     return paper = std::move(id), paper_at = std::move(at), *this;
   }
-  // The methods it takes, and those that it does where none are named.
+  // Declares that the study takes methods. `list` has those that it uses if none are named.
   StudyEntry& by_methods(std::vector<std::string> list) { return methods = std::move(list), *this; }
   StudyEntry& param(ParamSpec spec) { return params.push_back(std::move(spec)), *this; }
   // Parameters that several studies share.
   StudyEntry& with(void (*declare)(StudyEntry&)) { return declare(*this), *this; }
 };
 
-// The method's text with `more` parameters in place of its own of that name.
+// The method's text with the parameters in `more`, which replace its own of equal names.
 std::string with_params(std::string_view method,
                         const std::vector<std::pair<std::string, std::string>>& more);
 

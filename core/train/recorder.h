@@ -14,7 +14,7 @@ namespace approx {
 class Recorder {
  public:
   // `session` is the session of the run `config`. Throws Error(kUsage) if the run ends before its
-  // first recorded step. Also if its products are not in fp32, as a benchmark needs them.
+  // first recorded step. It also throws if the products are not in fp32, as a benchmark needs them.
   Recorder(const Recording& recording, const RunConfig& config, const Session& session);
 
   // Whether the next step is to be recorded, by an OperandProbe.

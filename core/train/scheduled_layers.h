@@ -20,10 +20,10 @@ namespace approx {
 
 class ScheduledLayers {
  public:
-  // Throws Error(kUsage) if a schedule that tells ranks apart has a method with a memory. A
-  // checkpoint joins the memory of all ranks. `layers` must outlive this object. `seed` keys every
-  // random draw of the methods. `world`: the ranks of the network and this one among them, as in
-  // the schedule.
+  // Throws Error(kUsage) if a schedule that tells ranks apart has a method with a memory: a
+  // checkpoint joins the memories of all ranks. `layers` must outlive this object. `seed` keys
+  // every random draw of the methods. `world`: the ranks of the network and this one among them, as
+  // in the schedule.
   ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed, World world = {});
 
   // Fills every layer's slot for `step`. `loss_scale` is that of MethodCall, undefined: 1;
