@@ -50,9 +50,7 @@ PAGES = {
 }
 # Folders whose headers have comments in plain words, folders in them included. A folder is added
 # once its headers are rewritten.
-HEADERS = (
-    "core",
-)
+HEADERS = ("base", "cli", "core", "kernels", "products", "results")
 LIST_BEGINS = "<!-- approxtrain list "
 LIST_ENDS = "<!-- end of the list -->"
 NO_BEGINNINGS = ("Of", "Those", "What", "The same", "As many")  # of a sentence, unless it asks
