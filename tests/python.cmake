@@ -16,7 +16,10 @@ if(APPROX_TORCH_PYTHON)  # the Python whose PyTorch the library was built with
   # What scripts/check-text asks of pages for strangers.
   add_test(NAME python.plain_words
     COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/plain_words_test.py)
-  # What it makes of the decision table: intervals, verdicts, the answer, the length of the page.
+  # A page that is followed to the letter.
+  add_test(NAME python.record_page
+    COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/record_page_test.py)
+  # What scripts/make-results makes of the decision table: intervals, verdicts, the answer, the length of the page.
   add_test(NAME python.which_method
     COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/which_method_test.py)
   # What scripts/rank-bandwidth fits.
