@@ -5,12 +5,13 @@
 # network, dataset:
 #   approxtrain report paper mcdanel2022:figure10 --format csv > X.csv
 #   gnuplot -e "csv='X.csv'; out='X.svg'" plots/bars.gp
-# Rows with neither number are left out.
+# Rows with neither number are left out, and panels of which nothing was measured where others were:
+# the table has what the paper prints of those.
 folder(s) = s eq "" || s[strlen(s):] eq "/" ? s : folder(s[:strlen(s) - 1])
 script = ARG0
 load folder(script) . "style.gp"
 
-usable(r) = known(number("measured")) || known(number("reported"))
+has_number(r) = known(number("measured")) || known(number("reported"))
 what(r) = joined(plain(text("quantity")), text("definition"))
 # The hardware is that of the paper's number: ours is of the machine that measured it.
 basis_words(s) = s eq "measured-e2e" ? "whole steps or trainings, timed" : \
@@ -20,6 +21,11 @@ basis_words(s) = s eq "measured-e2e" ? "whole steps or trainings, timed" : \
 made(r) = joined(maybe("hardware") eq "" ? "" : "the paper's on " . text("hardware"), \
                  basis_words(maybe("basis")))
 bar_panel(r) = joined(what(0), made(0))
+# Panels of which something was measured; without any all are drawn.
+measured_in = ""
+visit(r) = known(number("measured")) ? (measured_in = add(measured_in, bar_panel(0)), 0) : 0
+eval reading
+usable(r) = has_number(0) && (measured_in eq "" || holds(measured_in, bar_panel(0)))
 axis(r) = plain(text("quantity")) . (text("unit") eq "" ? "" : ", " . text("unit"))
 bar(r) = joined(text("column"), text("row"))
 bars = ""; whats = ""; mades = ""; any_ours = 0; any_theirs = 0

@@ -13,6 +13,14 @@ visit(r) = text("part") eq "pixel" ? (methods = add(methods, text("method")), \
 eval reading
 if (methods eq "") { eval nothing; exit }
 
+# The same as numbers alone: sixteen pictures would look at each text sixteen times. `$row` is read as
+# the header.
+set table $pixels
+plot $row using (0):(0):(0):(0):(0) with table, \
+     table using (place(methods, text("method"))):(number("channel")):(number("x")):(number("y")): \
+       (number("value") != 0 ? number("value") : -1.02) with table if (text("part") eq "pixel")
+unset table
+
 across = int(channels); down = count(methods)
 ml = 12; mr = 12; mt = 26; mb = 8; pw = 150; ph = 150
 eval page
@@ -31,9 +39,7 @@ do for [m = 1:down] {
     eval frame
     unset label
     if (c == 1) { set label 1 in at graph 0, graph 1.07 left }
-    here(r) = text("part") eq "pixel" && text("method") eq in && number("channel") == c - 1
-    plot table using (here(0) ? number("x") : NaN):(number("y")):\
-           (number("value") != 0 ? number("value") : -1.02) with image
+    plot $pixels using (column(1) == m && column(2) == c - 1 ? column(3) : NaN):4:5 with image
   }
 }
 unset multiplot

@@ -15,10 +15,20 @@ set encoding utf8
 # gnuplot 5.4 cuts a quoted field of a CSV at its first comma, so the table is read through awk:
 # tabs for commas (a tab in a field becomes a blank), a character that no table has for quotes, which
 # text() turns back, and one column more, since an empty last one would be read as its header.
-table = '< awk ''{ gsub(/\t/, " "); n = split($0, p, "\""); line = ""; for (i = 1; i <= n; ++i) { \
+reads = 'awk ''{ gsub(/\t/, " "); n = split($0, p, "\""); line = ""; for (i = 1; i <= n; ++i) { \
   if (i % 2 && i > 1 && i < n && p[i] == "") p[i] = "\001"; \
   if (i % 2) gsub(/,/, "\t", p[i]); \
   line = line p[i] } print line "\t-" }'' "' . csv . '"'
+# Once: figures go through their rows dozens of times. Gnuplot cuts what a command prints after 2**20
+# characters, so a longer table is read each time.
+if (system('wc -c < "' . csv . '"') + 0 < 800000) {
+  set print $rows_read
+  print system(reads)
+  unset print
+  table = "$rows_read"
+} else {
+  table = "< " . reads
+}
 lines_read = system('awk "END { print NR - 1 }" "' . csv . '"')
 if (lines_read eq "" || lines_read eq "-1") { print "nothing to read in ", csv; exit status 1 }
 set datafile separator tab

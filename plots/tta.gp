@@ -13,19 +13,32 @@ goal(r) = panel(target(0))
 span(r) = known(number("restricted_mean_se")) ? 1.96 * number("restricted_mean_se") : 0
 end(r) = known(number("restricted_mean_s")) ? number("restricted_mean_s") + span(0) : 0
 limit(r) = known(number("budget_s")) ? number("budget_s") : 0
-methods = ""; labels = ""; most = 0
-visit(r) = shorter(0) ? 0 : (see_panel(target(0)), methods = add(methods, text("method")), \
+# Panels without any time are left out: the table says who reached the target.
+timed = ""
+visit(r) = shorter(0) || (end(0) == 0 && limit(0) == 0) ? 0 : (timed = add(timed, goal(0)), 0)
+eval reading
+usable(r) = !shorter(0) && holds(timed, goal(0))
+methods = ""; labels = ""
+visit(r) = !usable(0) ? 0 : (see_panel(target(0)), methods = add(methods, text("method")), \
            labels = add(labels, series(0)), 0)
 eval reading
 if (panels eq "") { eval nothing; exit }
 names = methods
 eval own_colours
-most = count(labels)
 
-ml = 30 + int(7.5 * longest(labels)); mr = 80; pw = 480; ph = 24 * most + 16
+ml = 30 + int(7.5 * longest(labels)); mr = 80; pw = 480
 mb = 70
 across = 1; down = count(panels)
+# A panel is as high as what it shows: a store has few methods of all in each.
+array height_of[down]
 eval titles
+do for [g = 1:down] {
+  in = item(panels, g); shown = ""
+  visit(r) = usable(0) && goal(0) eq in ? (shown = add(shown, series(0)), 0) : 0
+  eval reading
+  height_of[g] = 24 * count(shown) + 16
+  stacked = stacked + mt + height_of[g] + mb
+}
 eval page
 set multiplot
 set style fill solid 0.85 noborder
@@ -33,9 +46,18 @@ unset grid
 set grid xtics linecolor rgb "#dddddd" linetype 1 linewidth 0.7
 set border 1
 set xlabel "training time to the target, seconds (mean up to the budget, dotted)"
+# A part without a number is not drawn at all: gnuplot warns of it.
+drawn_bars = 'table using (mean(0)):(y(0)):(0):(mean(0)):(y(0) - 0.34):(y(0) + 0.34):(tint(0)) \
+  with boxxyerror linecolor rgb variable notitle'
+drawn_open = 'table using (limit(0)):(empty(0)):(0):(limit(0)):(empty(0) - 0.34):(empty(0) + 0.34) \
+  with boxxyerror linecolor rgb "#666666" fillstyle empty border notitle'
+drawn_errors = 'table using (mean(0)):(span(0) > 0 ? y(0) : NaN):(mean(0) - span(0)):\
+  (mean(0) + span(0)) with xerrorbars pointtype -1 linewidth 1.4 linecolor rgb "black" notitle'
+drawn_limits = 'table using (limit(0) > 0 ? limit(0) : NaN):(y(0) - 0.45):(0):(0.9) \
+  with vectors nohead dashtype 3 linewidth 1.6 linecolor rgb "#444444" notitle'
 do for [g = 1:down] {
   in = item(panels, g)
-  here(r) = goal(0) eq in && !shorter(0)
+  here(r) = usable(0) && goal(0) eq in
   shown = ""; tips = ""; right = 0; bars = 0; errors = 0; open = 0; limits = 0
   visit(r) = (here(0) ? (shown = add(shown, series(0)), \
                        tips = tips . text("reached") . "/" . text("runs") . "\n", \
@@ -45,9 +67,10 @@ do for [g = 1:down] {
                        open = larger(open, !known(number("restricted_mean_s")) && limit(0) > 0), \
                        limits = larger(limits, limit(0) > 0), 0) : 0)
   eval reading
-  at = g - 1
+  at = g - 1; ph = height_of[g]
   unset label
   eval frame
+  before = before + mt + ph + mb
   set title title_of(g)
   if (right == 0) { right = 1 }
   set xrange [0:right * 1.04]
@@ -63,16 +86,7 @@ do for [g = 1:down] {
   tint(r) = rgb(place(methods, text("method")))
   mean(r) = number("restricted_mean_s")
   empty(r) = known(mean(0)) ? NaN : y(0)
-  plot for [k = 1:bars] table using (mean(0)):(y(0)):(0):(mean(0)):(y(0) - 0.34):(y(0) + 0.34):\
-         (tint(0)) \
-         with boxxyerror linecolor rgb variable notitle, \
-       for [k = 1:open] table \
-         using (limit(0)):(empty(0)):(0):(limit(0)):(empty(0) - 0.34):(empty(0) + 0.34) \
-         with boxxyerror linecolor rgb "#666666" fillstyle empty border notitle, \
-       for [k = 1:errors] table \
-         using (mean(0)):(span(0) > 0 ? y(0) : NaN):(mean(0) - span(0)):(mean(0) + span(0)) \
-         with xerrorbars pointtype -1 linewidth 1.4 linecolor rgb "black" notitle, \
-       for [k = 1:limits] table using (limit(0) > 0 ? limit(0) : NaN):(y(0) - 0.45):(0):(0.9) \
-         with vectors nohead dashtype 3 linewidth 1.6 linecolor rgb "#444444" notitle
+  eval "plot " . joined(joined(bars ? drawn_bars : "", open ? drawn_open : ""), \
+                        joined(errors ? drawn_errors : "", limits ? drawn_limits : ""))
 }
 unset multiplot

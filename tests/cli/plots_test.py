@@ -118,42 +118,157 @@ def places_of(figure):
     """The texts of a figure with their places, and its height."""
     found = re.findall(r'<g transform="translate\(([\d.]+),([\d.]+)\)[^>]*>\s*'
                        r'<text[^>]*>(.*?)</text>', figure, re.S)
-    places = {re.sub(r"<[^>]*>", "", text).strip(): float(y) for _, y, text in found}
+    places = {re.sub(r"<[^>]*>", "", text).strip(): (float(x), float(y)) for x, y, text in found}
     return places, int(re.search(r'height="(\d+)"', figure)[1])
 
 
-def check_legend():
-    """Every title of a legend stands below the axis, whatever their number and lengths."""
+KINDS = ["filled: on the front", "hollow: perhaps", "small: not on it"]
+
+
+def check_names():
+    """Every point of a front has its name beside the panel, no name lies on another, and forms of
+    points are said below the axis."""
     axis = "speedup of a step over dense, times"
     for names in (["dense", "zero", "topk_position", "sdgp"], ["dense", "zero"],
-                  ["dense", *[f"a method with a name of {n} words" for n in range(7)]]):
-        lines = PARETO[:1] + [f"MLP,mnist,{COMMON},every batch,{name},,1.{i},1,2,0.{i},-1,1,6,"
-                              f"yes" for i, name in enumerate(names)]
+                  ["dense", *[f"a method with a name of {n} words" for n in range(30)]]):
+        # All but the first are in one place.
+        lines = PARETO[:1] + [f"MLP,mnist,{COMMON},every batch,{name},,{1.1 if i else 1},1,1.2,"
+                              f"{0.3 if i else 0},-1,1,6,yes" for i, name in enumerate(names)]
         places, height = places_of(drawn("pareto", lines))
-        titles = [*names, "every batch", "filled: on the front", "hollow: perhaps",
-                  "small: not on it"]
-        for title in titles:
-            if expect(title in places, f"legend of {names}: {title!r} is missing"):
-                expect(places[axis] + 10 < places[title] < height,
-                       f"legend of {names}: {title!r} at {places[title]}, the axis at "
-                       f"{places[axis]}")
+        expect(any(text.endswith(", every batch") for text in places), f"schedule: {places.keys()}")
+        for title in [*names, *KINDS]:
+            expect(title in places, f"front of {names}: {title!r} is missing")
+        if not all(title in places for title in [*names, *KINDS, axis]):
+            continue
+        for title in KINDS:
+            expect(places[axis][1] + 10 < places[title][1] < height,
+                   f"legend of {names}: {title!r} at {places[title]}, the axis at {places[axis]}")
+        beside = sorted(places[name][1] for name in names)
+        expect(all(b - a >= 12 for a, b in zip(beside, beside[1:])), f"names at {beside}")
+        expect(0 < beside[0] and beside[-1] < places[axis][1], f"names at {beside}")
+        expect(all(places[name][0] > places[axis][0] for name in names), f"names: {places}")
+
+
+def tics_of(figure, axis):
+    """The numbers at the axis "x" or "y" of a figure of one panel."""
+    numbers = [(place, float(text)) for text, place in places_of(figure)[0].items()
+               if re.fullmatch(r"-?[\d.]+", text)]
+    bottom = max(y for (_, y), _ in numbers)
+    return [number for (_, y), number in numbers if (y > bottom - 2) == (axis == "x")]
+
+
+def check_far_points():
+    """One point far from all others sets no axis: an arrow and its name say where it is."""
+    def front(points):
+        return drawn("pareto", PARETO[:1] + [
+            f"MLP,mnist,{COMMON},,{name},,{x},{x - .01},{x + .01},{y},{y - .2},{y + .2},6,no"
+            for name, x, y in points])
+    near = [("dense", 1, 0), ("zero", 1.07, 1.7), ("sdgp", 1.03, 0.2), ("meprop", 1.1, 2.3)]
+    figure = front([*near, ("topk", 1.35, 20.26)])
+    expect(max(tics_of(figure, "y")) <= 6, f"losses up to {tics_of(figure, 'y')}")
+    places = places_of(figure)[0]
+    expect("topk (20.3 points lost)" in places and "arrow: beyond the axis" in places,
+           f"no word of the far point: {places.keys()}")
+    expect(max(tics_of(figure, "x")) >= 1.3, "the speedup of a far point is no outlier")
+    figure = front([*near, ("topk", 9, -30)])
+    expect(max(tics_of(figure, "x")) < 2 and min(tics_of(figure, "y")) > -6,
+           f"axes {tics_of(figure, 'x')}, {tics_of(figure, 'y')}")
+    expect("topk (30 points gained) (9 times as fast)" in places_of(figure)[0],
+           f"far in both: {places_of(figure)[0].keys()}")
+    figure = front([*near, ("topk", 1.35, 6)])
+    expect(max(tics_of(figure, "y")) >= 6 and "arrow: beyond the axis" not in places_of(figure)[0],
+           "a point that is not far")
+    # Half of the points are no outliers.
+    figure = front([("dense", 1, 0), ("zero", 1.1, 30), ("sdgp", 1.2, 29), ("meprop", 1.1, 28)])
+    expect(max(tics_of(figure, "y")) >= 30, f"all lose much: {tics_of(figure, 'y')}")
+    # An interval of two seeds is wide, and no reason to see nothing else.
+    figure = drawn("pareto", PARETO[:1] + [
+        f"MLP,mnist,{COMMON},,{name},,{x},,,{y},{y - wide},{y + wide},2,perhaps"
+        for name, x, y, wide in [("dense", 1, 0, 0), ("zero", 1.1, 1, 40), ("sdgp", 1.1, 2, 1)]])
+    expect(max(tics_of(figure, "y")) <= 5, f"intervals set the axis: {tics_of(figure, 'y')}")
+
+
+def check_beside():
+    """Exact trainings of fewer epochs and smaller networks are drawn, beside the front."""
+    header = PARETO[0] + ",kind"
+    lines = [header,
+             f"MLP,mnist,{COMMON},,dense,,1,1,1,0,0,0,6,yes,exact",
+             f"MLP,mnist,{COMMON},all,zero,,1.2,1.1,1.3,1,0.5,1.5,6,yes,method",
+             f'MLP,mnist,{COMMON},,"exact, 3.2 of 4 epochs",,1.25,,,0.4,0.2,0.6,6,,shorter',
+             f'MLP,mnist,{COMMON},,"MLP-2, exact",,1.4,1.3,1.5,0.6,0.2,0.9,6,,smaller']
+    texts, _ = texts_of("pareto", lines)
+    for text in ["exact, 3.2 of 4 epochs", "MLP-2, exact", "exact, fewer epochs",
+                 "a smaller network"]:
+        expect(text in texts, f"{text!r} is missing: {texts}")
+    texts, _ = texts_of("pareto", lines[:3])
+    expect("exact, fewer epochs" not in texts and "a smaller network" not in texts,
+           f"a legend of what is not there: {texts}")
+
+
+BARS = ("row,column,quantity,definition,unit,basis,hardware,reported,measured,measured_lo,"
+        "measured_hi")
+
+
+def check_bars():
+    """A panel of which nothing was measured is left out where another was."""
+    ours = "a,,speedup,whole step,x,measured-e2e,,,1.3,1.2,1.4"
+    theirs = "a,,speedup,backward pass,x,measured-backward,Raspberry Pi,5.9,,,"
+    texts, _ = texts_of("bars", [BARS, ours, theirs])
+    expect(any("whole step" in text for text in texts), f"bars: {texts}")
+    expect(not any("backward" in text or "Raspberry" in text for text in texts),
+           f"an empty panel: {texts}")
+    expect("the paper" not in texts, f"a legend of what is not there: {texts}")
+    texts, _ = texts_of("bars", [BARS, theirs])
+    expect(any("backward" in text for text in texts), f"nothing was measured anywhere: {texts}")
+
+
+TTA = ("network,dataset,setting,schedule,method,target_pct,runs,reached,restricted_mean_s,"
+       "restricted_mean_se,budget_s")
+
+
+def check_heights():
+    """A panel of times is as high as what it shows."""
+    lines = [TTA, *[f"MLP,mnist,{COMMON},,method{i},60,6,6,{i + 1},0.1,50" for i in range(20)],
+             f"CNN,mnist,{COMMON},,dense,60,6,6,3,0.1,50"]
+    figure = drawn("tta", lines)
+    height = int(re.search(r'height="(\d+)"', figure)[1])
+    expect(height < 21 * 24 + 2 * 16 + 2 * (40 + 70) + 100, f"tta: {height} pixels high")
+    # A panel without any time is none.
+    texts, _ = texts_of("tta", [*lines, f"RNN,mnist,{COMMON},,dense,60,6,0,,,"])
+    expect(any("CNN" in text for text in texts) and not any("RNN" in text for text in texts),
+           f"tta: an empty panel: {texts}")
+
+
+def check_long_table():
+    """Gnuplot cuts what a command prints after a megabyte: no row of a longer table is lost."""
+    lines = [PARETO[0] + ",remark", *[f"MLP,mnist,{COMMON},,method{i},,1.{i:02},,,{i},,,6,yes," +
+                                      "word " * 6000 for i in range(40)]]
+    expect(sum(map(len, lines)) > 1 << 20, "the table is not long enough")
+    texts, _ = texts_of("pareto", lines)
+    lost = [f"method{i}" for i in range(40)
+            if not any(text.split(" (")[0] == f"method{i}" for text in texts)]
+    expect_equal(lost, [], "rows of a long table that are not drawn")
 
 
 def check_colours():
     """A method has one colour, whatever stands beside it; two of one kind differ."""
-    def legend_colour(methods, method):
-        lines = PARETO[:1] + [f"MLP,mnist,{COMMON},,{name},,1.{i},1,2,0.{i},-1,1,6,yes"
-                              for i, name in enumerate(methods)]
-        figure = drawn("pareto", lines)
-        return re.search(r" color='([^']*)'", figure[figure.index(f"<text>{method}</text>"):])[1]
-    alone = legend_colour(["dense", "sdgp"], "sdgp")
-    expect_equal(legend_colour(["dense", "zero", "random", "crs", "sdgp"], "sdgp"), alone,
+    def colour_of(methods, method):
+        lines = CURVES[:1] + [f"MLP,mnist,{COMMON},,{name},accuracy,test,{epoch},0.{i}{epoch},,,,"
+                              for i, name in enumerate(methods) for epoch in (1, 2)]
+        figure = drawn("curves", lines)
+        legend = figure[figure.index(f"<text>{method}</text>"):]
+        return re.search(r"<path stroke='([^']*)'", legend)[1]
+    alone = colour_of(["dense", "sdgp"], "sdgp")
+    expect_equal(colour_of(["dense", "zero", "random", "crs", "sdgp"], "sdgp"), alone,
                  "sdgp beside others")
+    front = drawn("pareto", PARETO[:1] + [f"MLP,mnist,{COMMON},,{name},,1.1,1,1.2,0.5,0.3,0.7,6,no"
+                                          for name in ("dense", "zero", "sdgp")])
+    expect(f"color='{alone}'" in front, f"sdgp has another colour than {alone} in a front")
     for both in (["p = 0.9", "p = 0.8"], ["p = 0.9", "p = 0.99"]):
-        two = [legend_colour(both, name) for name in both]
+        two = [colour_of(both, name) for name in both]
         expect(two[0] != two[1], f"two of one kind: {both}: {two}")
-    expect_equal(legend_colour(["p = 0.7", "p = 0.8", "p = 0.9"], "p = 0.9"),
-                 legend_colour(["p = 0.9"], "p = 0.9"), "p = 0.9 beside others of its kind")
+    expect_equal(colour_of(["p = 0.7", "p = 0.8", "p = 0.9"], "p = 0.9"),
+                 colour_of(["p = 0.9"], "p = 0.9"), "p = 0.9 beside others of its kind")
 
 
 def check_grey():
@@ -204,7 +319,12 @@ def main():
         if y == end]
     expect(len(samples) == 2 and min(samples) >= 60, f"curves: short samples: {samples}")
     check_kernels()
-    check_legend()
+    check_names()
+    check_far_points()
+    check_beside()
+    check_bars()
+    check_heights()
+    check_long_table()
     check_colours()
     check_grey()
     texts, _ = texts_of("bandwidth", BANDWIDTH)
