@@ -200,8 +200,11 @@ std::string section_html(const HtmlSection& section, const std::string& id, size
       id, classes, number, html_escape(section.title.empty() ? section.id : section.title));
   std::string file = id;
   std::replace(file.begin(), file.end(), ':', '-');
-  if (!section.attributes.empty()) out += definitions(section.attributes, "facts");
+  HtmlAttributes facts = section.attributes;
+  std::erase_if(facts, [](const auto& fact) { return fact.first == "part"; });  // of the page
+  if (!facts.empty()) out += definitions(facts, "facts");
   out += html_paragraphs(section.text, "");
+  if (!section.listed.empty()) out += definitions(section.listed, "provenance");
   for (size_t i = 0; i < section.figures.size(); ++i) {
     out += figure_html(section.figures[i], fmt::format("_s{}-p{}", number, i + 1),
                        fmt::format("{}-figure-{}", file, i + 1));
@@ -284,7 +287,8 @@ std::string render_html(const HtmlPage& page) {
                      filters.rules());
   out += "<body id=\"_top\">\n<a class=\"skip\" href=\"#_report\">Skip to the results</a>\n";
   out += "<div class=\"page\">\n<header>\n<h1>" + title + "</h1>\n";
-  out += html_paragraphs(page.summary, "summary") + html_paragraphs(page.next, "next");
+  out += html_paragraphs(page.summary, "summary");
+  if (!page.next.empty()) out += "<p class=\"next\">" + html_command(page.next) + "</p>\n";
   out += "</header>\n";
   if (!page.sections.empty()) {
     out += "<aside>\n" + contents_html(page, ids, filters);

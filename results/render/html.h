@@ -22,7 +22,8 @@ struct HtmlFigure {
 struct HtmlSection {
   std::string id;  // target of links; made unique, and fit for a link
   std::string title;
-  std::string text;  // an empty line parts two paragraphs
+  std::string text;       // an empty line parts two paragraphs
+  HtmlAttributes listed;  // below the text, a line for each name
   std::vector<Table> tables;
   std::vector<HtmlFigure> figures;
   HtmlAttributes attributes;  // readers choose sections by them: "paper" -> "wang2019"

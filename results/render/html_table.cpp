@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "results/render/html_text.h"
+#include "results/render/shown_columns.h"
 #include "results/render/text_table.h"
 
 namespace approx {
@@ -49,6 +50,38 @@ std::string unbroken(std::string_view text) {
   return out;
 }
 
+// HTML of one line, in which a browser may break a word behind a sign such as "_" or "=" where the
+// word is a long one: others stay whole.
+std::string with_breaks(const std::string& html) {
+  constexpr size_t kLongWord = 24;
+  std::string out, word;
+  size_t letters = 0;
+  const auto add_word = [&] {
+    for (size_t i = 0; i < word.size(); ++i) {
+      out += word[i];
+      const bool sign = std::string_view("_=/,:;|-").find(word[i]) != std::string_view::npos;
+      if (letters > kLongWord && sign && i > 0 && i + 1 < word.size()) out += "<wbr>";
+    }
+    word.clear();
+    letters = 0;
+  };
+  for (size_t i = 0; i < html.size(); ++i) {
+    if (html[i] == ' ' || html[i] == '<' || html[i] == '&') {
+      // Tags and entities are no letters of a word.
+      add_word();
+      const char end = html[i] == '<' ? '>' : html[i] == '&' ? ';' : ' ';
+      const size_t last = std::min(html.find(end, i), html.size() - 1);
+      out += html.substr(i, last + 1 - i);
+      i = last;
+    } else {
+      word += html[i];
+      letters += (static_cast<unsigned char>(html[i]) & 0xC0) != 0x80;
+    }
+  }
+  add_word();
+  return out;
+}
+
 // A cell, in which " [a,b]" becomes references where the table has such notes.
 std::string cell_html(std::string_view text, const Table& table, const std::string& id) {
   std::string html;
@@ -58,10 +91,28 @@ std::string cell_html(std::string_view text, const Table& table, const std::stri
     if (end == std::string_view::npos) break;
     const std::string links = note_links(text.substr(at + 2, end - at - 2), table, id);
     if (links.empty()) continue;
-    html += html_with_labels(unbroken(text.substr(begin, at - begin))) + links;
+    html += with_breaks(html_with_labels(unbroken(text.substr(begin, at - begin)))) + links;
     begin = end + 1;
   }
-  return html + html_with_labels(unbroken(text.substr(begin)));
+  return html + with_breaks(html_with_labels(unbroken(text.substr(begin))));
+}
+
+// "network <b>resnet20</b> · data set <b>cifar10</b>".
+std::string shared_html(const SharedValues& shared, const Table& table, const std::string& id) {
+  std::string html;
+  for (const auto& [header, value] : shared) {
+    html += fmt::format("{}<span>{} <b>{}</b></span>", html.empty() ? "" : " · ",
+                        html_escape(header), value.empty() ? "–" : cell_html(value, table, id));
+  }
+  return html;
+}
+
+// The class of a cell that says whether something is worth it.
+std::string_view verdict_class(std::string_view text) {
+  return text.starts_with("✔")    ? "yes"
+         : text.starts_with("✘")  ? "no"
+         : text.starts_with("? ") ? "open"
+                                  : "";
 }
 
 // The text between the stars of a cell of the column, if the table has emphasised texts there.
@@ -82,32 +133,56 @@ std::string header_class(const TableText& text, size_t column) {
   return class_attribute(breaks ? "b" : "");
 }
 
-std::string column_class(const TableText& text, size_t column) {
+// A command is set as it is typed.
+constexpr const char* kCommandClass = "w c";
+
+std::string column_class(const TableText& text, const std::string& name, size_t column) {
   constexpr size_t kLongText = 36, kShortText = 12;
-  if (holds_numbers(text, column)) return class_attribute("n");
+  if (name == "command") return kCommandClass;
+  if (holds_numbers(text, column)) return "n";
   size_t longest = 0;
   for (const auto& row : text.rows) longest = std::max(longest, row[column].size());
-  return class_attribute(longest > kLongText ? "w" : longest <= kShortText ? "s" : "");
+  return longest > kLongText ? "w" : longest <= kShortText ? "s" : "";
 }
 
-// The rows, with a line between groups of them where the first column says the same several times.
-std::string rows_html(const Table& table, const TableText& text, const std::string& id) {
+// The rows, with a line between groups of them: those that the table has, or where the first column
+// says the same several times.
+std::string rows_html(const Table& table, const ShownTable& shown, const std::string& id) {
+  const TableText& text = shown.text;
   const auto same = [&](size_t row) {
     return row > 0 && !text.columns.empty() && text.rows[row][0] == text.rows[row - 1][0];
   };
   bool grouped = false;
   for (size_t row = 0; row < text.rows.size(); ++row) grouped |= same(row);
+  grouped &= shown.groups.empty();
   std::vector<std::string> classes;
-  for (size_t i = 0; i < text.columns.size(); ++i) classes.push_back(column_class(text, i));
+  for (size_t i = 0; i < text.columns.size(); ++i) {
+    classes.push_back(column_class(text, shown.names[i], i));
+  }
   std::string out;
+  auto group = shown.groups.begin();
+  size_t next = 0;  // the first row of that group
   for (size_t row = 0; row < text.rows.size(); ++row) {
+    if (group != shown.groups.end() && row == next) {
+      out += fmt::format(
+          "<tr class=\"above\"><th scope=\"rowgroup\" colspan=\"{}\"><div>{}</div></th></tr>\n",
+          text.columns.size(), shared_html(group->shared, table, id));
+      next += group->rows;
+      ++group;
+    }
     out += grouped && row > 0 && !same(row) ? "<tr class=\"g\">" : "<tr>";
     for (size_t i = 0; i < text.columns.size(); ++i) {
       const auto inner = emphasis_in(text.rows[row][i], text, i);
-      const std::string cell = inner.empty() ? cell_html(text.rows[row][i], table, id)
-                                             : "<em>" + cell_html(inner, table, id) + "</em>";
-      out += i == 0 ? fmt::format("<th scope=\"row\"{}>{}</th>", classes[i], cell)
-                    : fmt::format("<td{}>{}</td>", classes[i], cell);
+      const std::string cell = classes[i] == kCommandClass ? html_command(text.rows[row][i])
+                               : inner.empty()             ? cell_html(text.rows[row][i], table, id)
+                                               : "<em>" + cell_html(inner, table, id) + "</em>";
+      std::string names = classes[i];
+      if (const auto verdict = verdict_class(text.rows[row][i]); !verdict.empty()) {
+        names += fmt::format("{}{}", names.empty() ? "" : " ", verdict);
+      }
+      const std::string attribute = class_attribute(names);
+      out += i == 0 ? fmt::format("<th scope=\"row\"{}>{}</th>", attribute, cell)
+                    : fmt::format("<td{}>{}</td>", attribute, cell);
     }
     out += "</tr>\n";
   }
@@ -133,14 +208,17 @@ std::string notes_html(const std::vector<std::string>& notes, const std::string&
 }  // namespace
 
 std::string html_table(const Table& table, const std::string& id, const std::string& file) {
-  constexpr size_t kManyColumns = 9, kCrowdedColumns = 14;  // more of them are set closer
-  const TableText text = text_of(table);
+  constexpr size_t kManyColumns = 8, kCrowdedColumns = 12;  // more of them are set closer
+  const ShownTable shown = shown_in_groups(table);
+  const TableText& text = shown.text;
   const std::string name = table.title.empty() ? table.name : table.title;
   std::string out = fmt::format("<figure class=\"table{}\">\n",
                                 text.columns.size() > kCrowdedColumns ? " many crowded"
                                 : text.columns.size() > kManyColumns  ? " many"
                                                                       : "");
   if (!table.title.empty()) out += "<figcaption><h3>" + html_escape(name) + "</h3></figcaption>\n";
+  const std::string shared = shared_html(shown.shared, table, id);
+  if (!shared.empty()) out += "<p class=\"shared\">" + shared + "</p>\n";
   out += fmt::format("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{}\">\n",
                      html_escape(name.empty() ? "table" : name));
   out += "<table>\n<thead>\n<tr>";
@@ -150,13 +228,14 @@ std::string html_table(const Table& table, const std::string& id, const std::str
         "<th scope=\"col\"{}>{}</th>", header_class(text, i),
         inner.empty() ? html_escape(text.columns[i]) : "<em>" + html_escape(inner) + "</em>");
   }
-  const std::string rows = rows_html(table, text, id);
+  const std::string rows = rows_html(table, shown, id);
   out += "</tr>\n</thead>\n<tbody>\n" + rows + "</tbody>\n</table>\n</div>\n";
   if (text.rows.empty()) out += "<p class=\"none\">No rows.</p>\n";
-  out += notes_html(table.notes, id, rows);
-  if (!text.rows.empty()) {
-    out += fmt::format("<p class=\"file\">{}</p>\n",
-                       html_csv_link(render(table, "csv"), file, "Table as CSV"));
+  out += notes_html(table.notes, id, shared + rows);
+  if (!table.rows.empty() && !file.empty()) {
+    out +=
+        fmt::format("<p class=\"file\">{}</p>\n",
+                    html_csv_link(render(with_short_numbers(table), "csv"), file, "Table as CSV"));
   }
   return out + "</figure>\n";
 }

@@ -87,6 +87,18 @@ std::string html_with_labels(std::string_view text) {
   return out + html_escape(text.substr(done));
 }
 
+std::string html_command(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    const std::string word = html_escape(text.substr(0, end));
+    out += word.starts_with("--") ? fmt::format("<span class=\"flag\">{}</span>", word) : word;
+    if (end < text.size()) out += " ";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
 std::string html_paragraphs(std::string_view text, std::string_view css_class) {
   const std::string open = css_class.empty() ? "<p>" : fmt::format("<p class=\"{}\">", css_class);
   std::string out;
@@ -102,9 +114,11 @@ std::string html_paragraphs(std::string_view text, std::string_view css_class) {
 }
 
 std::string html_csv_link(std::string_view csv, std::string_view name, std::string_view text) {
+  // Characters of ASCII that mean themselves in an address and in an attribute.
+  constexpr std::string_view kPlain = " ,;:=+*/.-~!@$()[]";
   std::string bytes;
   for (const char c : csv) {
-    if (is_word_character(c) || c == '-' || c == '.' || c == '~') {
+    if (is_word_character(c) || kPlain.find(c) != std::string_view::npos) {
       bytes += c;
     } else {
       bytes += fmt::format("%{:02X}", static_cast<unsigned char>(c));

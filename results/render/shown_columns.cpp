@@ -1,6 +1,7 @@
 #include "results/render/shown_columns.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -161,7 +162,7 @@ ShownTable choose(const Table& table, const std::vector<std::string>& names, boo
   const auto all = text_names(table);
   if (!names.empty()) {
     const Table chosen = with_columns(table, names, TableReader::kPerson);
-    ShownTable view{.text = text_of(chosen)};
+    ShownTable view{.text = text_of(chosen), .names = text_names(chosen)};
     for (size_t i = 0; i < all.size(); ++i) {
       const auto value = shared_value(text, i, /*is_key=*/true);
       if (!is_among(keys, all[i]) || is_among(chosen.text_names, all[i]) || !value) continue;
@@ -191,7 +192,30 @@ ShownTable choose(const Table& table, const std::vector<std::string>& names, boo
     view.shared.erase(view.shared.begin());
   }
   view.text = columns_at(text, kept);
+  for (const size_t column : kept) view.names.push_back(all[column]);
   return view;
+}
+
+// What rows of one comparison have alike.
+constexpr std::array<std::string_view, 3> kGroupNames = {"network", "dataset", "setting"};
+
+// The rows of `text` in groups of those that are alike in `columns`, each by its first row.
+std::vector<std::vector<size_t>> alike_rows(const TableText& text,
+                                            const std::vector<size_t>& columns) {
+  std::vector<std::vector<size_t>> groups;
+  for (size_t row = 0; row < text.rows.size(); ++row) {
+    const auto group = std::ranges::find_if(groups, [&](const std::vector<size_t>& other) {
+      return std::ranges::all_of(columns, [&](size_t column) {
+        return text.rows[other.front()][column] == text.rows[row][column];
+      });
+    });
+    if (group == groups.end()) {
+      groups.push_back({row});
+    } else {
+      group->push_back(row);
+    }
+  }
+  return groups;
 }
 
 }  // namespace
@@ -219,6 +243,75 @@ std::string shared_text(const SharedValues& shared) {
 
 ShownTable shown_in_print(const Table& table, const std::vector<std::string>& names) {
   return choose(table, names, /*brief=*/false);
+}
+
+namespace {
+
+std::vector<std::string> words_of_setting(const std::string& text) {
+  std::vector<std::string> words;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    if (end > at) words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+// Of a setting ("epochs=6 batch_size=128") what all groups have stands above the table alone.
+void lift_common_words(ShownTable& view) {
+  constexpr const char* kSetting = "setting";
+  std::vector<std::string*> texts;
+  for (auto& group : view.groups) {
+    for (auto& [header, value] : group.shared) {
+      if (header == kSetting) texts.push_back(&value);
+    }
+  }
+  if (texts.empty()) return;
+  std::string common;
+  for (const auto& word : words_of_setting(*texts.front())) {
+    const bool everywhere = std::ranges::all_of(
+        texts, [&](const std::string* text) { return is_among(words_of_setting(*text), word); });
+    if (everywhere) common += (common.empty() ? "" : " ") + word;
+  }
+  if (common.empty()) return;
+  for (auto* text : texts) {
+    std::string own;
+    for (const auto& word : words_of_setting(*text)) {
+      if (!is_among(words_of_setting(common), word)) own += (own.empty() ? "" : " ") + word;
+    }
+    *text = own;
+  }
+  view.shared.emplace_back(kSetting, common);
+}
+
+}  // namespace
+
+ShownTable shown_in_groups(const Table& table) {
+  ShownTable view = shown_in_print(table, {});
+  std::vector<size_t> above, kept;
+  for (size_t i = 0; i < view.names.size(); ++i) {
+    const bool is_above = std::ranges::find(kGroupNames, view.names[i]) != kGroupNames.end();
+    (is_above ? above : kept).push_back(i);
+  }
+  const auto groups = alike_rows(view.text, above);
+  if (above.empty() || kept.empty() || groups.size() == view.text.rows.size()) return view;
+  TableText together = view.text;
+  together.rows.clear();
+  for (const auto& rows : groups) {
+    auto& group = view.groups.emplace_back(RowGroup{.shared = {}, .rows = rows.size()});
+    for (const size_t column : above) {
+      const auto& value = view.text.rows[rows.front()][column];
+      group.shared.emplace_back(unstarred(view.text, column, view.text.columns[column]),
+                                unstarred(view.text, column, value));
+    }
+    for (const size_t row : rows) together.rows.push_back(view.text.rows[row]);
+  }
+  lift_common_words(view);
+  view.text = columns_at(together, kept);
+  std::vector<std::string> names;
+  for (const size_t column : kept) names.push_back(view.names[column]);
+  view.names = std::move(names);
+  return view;
 }
 
 ShownTable shown_on_screen(const Table& table, const std::vector<std::string>& names, bool all) {

@@ -1,7 +1,9 @@
 #include "results/render/svg.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <utility>
@@ -47,10 +49,11 @@ std::string decode_xml(std::string_view text) {
   return out;
 }
 
-// Elements that draw, and nothing else; others go with all that is in them.
+// Elements that draw, and nothing else; others go with all that is in them. Titles are none: those
+// of programs that draw name themselves, and browsers show them as hints.
 constexpr std::string_view kSvgElements =
     " svg g defs symbol use path rect circle ellipse line polygon polyline text tspan textPath "
-    "title desc clipPath mask marker linearGradient radialGradient stop pattern filter feFlood "
+    "clipPath mask marker linearGradient radialGradient stop pattern filter feFlood "
     "feComposite feGaussianBlur feMerge feMergeNode feOffset feColorMatrix image ";
 
 // Whether a link is a PNG that lies in the drawing itself.
@@ -77,8 +80,82 @@ std::optional<double> pixels(std::string_view text) {
   return unit == "pt" ? std::optional(value * kPixelsOfPoint) : std::nullopt;
 }
 
+// --- shorter ways to write the same ---
+
+bool is_digit_of(char c) { return c >= '0' && c <= '9'; }
+
+// A list of numbers without zeros at the ends of decimals and blanks that part nothing: "13" for
+// "13.00".
+std::string short_numbers(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool blank = text[i] == ' ';
+    if (blank && (out.empty() || out.back() == ' ')) continue;
+    if (text[i] != '.' || i == 0 || !is_digit_of(text[i - 1])) {
+      out += text[i];
+      continue;
+    }
+    size_t end = i + 1;
+    while (end < text.size() && is_digit_of(text[end])) ++end;
+    size_t kept = end;
+    while (kept > i + 1 && text[kept - 1] == '0') --kept;
+    if (kept > i + 1) out += text.substr(i, kept - i);
+    i = end - 1;
+  }
+  while (out.ends_with(' ')) out.pop_back();
+  return out;
+}
+
+// "#444" for "rgb( 68,  68,  68)"; any other colour as it is.
+std::string short_colour(const std::string& text) {
+  if (!text.starts_with("rgb(") || !text.ends_with(')')) return text;
+  std::vector<int> parts;
+  const char* at = text.data() + std::string_view("rgb(").size();
+  const char* const end = text.data() + text.size() - 1;
+  while (true) {
+    while (at < end && *at == ' ') ++at;
+    int part = 0;
+    const auto [behind, error] = std::from_chars(at, end, part);
+    if (error != std::errc() || part < 0 || part > 255) return text;
+    parts.push_back(part);
+    at = behind;
+    while (at < end && *at == ' ') ++at;
+    if (at == end) break;
+    if (*at++ != ',') return text;
+  }
+  if (parts.size() != 3) return text;
+  const bool pairs = std::ranges::all_of(parts, [](int part) { return part % 17 == 0; });
+  return pairs ? fmt::format("#{:x}{:x}{:x}", parts[0] / 17, parts[1] / 17, parts[2] / 17)
+               : fmt::format("#{:02x}{:02x}{:02x}", parts[0], parts[1], parts[2]);
+}
+
+bool is_one_of(std::string_view key, std::initializer_list<std::string_view> keys) {
+  return std::ranges::find(keys, key) != keys.end();
+}
+
+std::string short_value(std::string_view key, std::string value) {
+  if (is_one_of(key, {"fill", "stroke", "color"})) return short_colour(value);
+  const bool of_numbers =
+      is_one_of(key, {"d", "points", "transform", "x", "y", "width", "height", "font-size",
+                      "stroke-width", "fill-opacity", "stroke-dasharray"});
+  return of_numbers ? short_numbers(value) : value;
+}
+
+// What an element has where neither it nor one around it says so.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kSvgDefaults = {
+    {{"stroke-width", "1"}, {"stroke-linecap", "butt"}, {"stroke-linejoin", "miter"}}};
+
+// Whether groups that have such an attribute alike may be one.
+bool may_be_joined(std::string_view key) {
+  return is_one_of(key,
+                   {"fill", "stroke", "color", "stroke-width", "stroke-linecap", "stroke-linejoin",
+                    "stroke-dasharray", "font-family", "font-size", "text-anchor"});
+}
+
 // Reads a drawing tag by tag and writes another of what it knows. All that is written is made from
 // what was understood, never copied: no piece of the input can mean something else to a browser.
+// What changes nothing of the picture is left out, and neighbours with the same attributes become
+// one group: a program that draws writes a group for every tick of an axis.
 class SvgCleaner {
  public:
   SvgCleaner(std::string_view text, std::string_view prefix, std::string_view label)
@@ -95,7 +172,17 @@ class SvgCleaner {
 
   struct Open {
     std::string name;
-    bool shown;  // written; a link is not, what is in it is
+    bool shown = true;  // written; a link is not, what is in it is
+    std::string tag;    // as it was written, of a group that may be joined with a neighbour
+    size_t begin = 0;   // where it begins, and what is in it
+    size_t body = 0;
+    std::array<bool, kSvgDefaults.size()> sets{};  // which of the defaults it or one around changes
+  };
+
+  // The group that was closed last.
+  struct Closed {
+    std::string tag;
+    size_t begin = 0, body = 0, end = 0;
   };
 
   void step() {
@@ -147,13 +234,28 @@ class SvgCleaner {
   }
 
   void add_text(std::string_view text) {
-    if (!open_.empty() && skipped_ == 0) out_ += html_escape(text);
+    if (open_.empty() || skipped_ > 0) return;
+    const bool blank = text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+    const bool in_text = std::ranges::any_of(open_, [](const Open& open) {
+      return is_one_of(open.name, {"text", "tspan", "textPath"});
+    });
+    if (!blank || in_text) out_ += html_escape(text);
   }
 
   void close() {
-    if (open_.back().shown) out_ += "</" + open_.back().name + ">";
+    const Open open = std::move(open_.back());
     open_.pop_back();
+    if (!open.shown) return;
+    if (open.name == "g" && out_.size() == open.body) {
+      out_.resize(open.begin);
+      return;
+    }
+    out_ += "</" + open.name + ">";
+    if (open.name == "g") closed_group_ = {open.tag, open.begin, open.body, out_.size()};
   }
+
+  // Whether something in the drawing may name it.
+  bool is_named(const std::string& id) const { return text_.find("#" + id) != text_.npos; }
 
   void end_tag() {
     const size_t end = text_.find('>', at_);
@@ -237,29 +339,62 @@ class SvgCleaner {
     }
     const bool root = open_.empty();
     if (root && name != "svg") return;  // not there yet
-    // The root's title is the name of the program that drew it, which browsers show as a hint.
-    const bool drawing = name != "title" || open_.size() > 1;
-    if (name != "a" &&
-        (kSvgElements.find(" " + name + " ") == std::string_view::npos || !drawing)) {
+    if (name != "a" && (!is_drawing(name) || is_unused(attributes))) {
       skipped_ = empty ? 0 : 1;
       return;
     }
-    open_.push_back({name, name != "a"});
-    if (name != "a") {
-      out_ += "<" + name;
-      if (root) add_root_attributes(attributes);
-      for (const auto& [key, value] : attributes) add_attribute(key, value, root);
-      out_ += ">";
+    Open open{.name = name, .shown = name != "a"};
+    if (!root) open.sets = open_.back().sets;
+    // What is drawn elsewhere has other elements around it there.
+    if (is_one_of(name, {"defs", "symbol", "marker", "pattern"})) open.sets.fill(true);
+    if (open.shown) {
+      std::string tag = "<" + name;
+      if (root) add_root_attributes(tag, attributes);
+      bool joinable = name == "g";
+      for (const auto& [key, value] : attributes) {
+        const size_t before = tag.size();
+        add_attribute(tag, open, key, value, root);
+        joinable &= tag.size() == before || may_be_joined(key);
+      }
+      open.shown = root || name != "g" || tag.size() > std::string_view("<g").size();
+      if (open.shown) write_tag(open, tag + ">", joinable);
     }
+    open_.push_back(std::move(open));
     if (empty) {
       close();
       closed_ = open_.empty();
     }
   }
 
+  static bool is_drawing(const std::string& name) {
+    return kSvgElements.find(" " + name + " ") != std::string_view::npos;
+  }
+
+  // Whether it is one of the definitions, and nothing uses it.
+  bool is_unused(const Attributes& attributes) const {
+    if (open_.empty() || open_.back().name != "defs") return false;
+    return std::ranges::any_of(attributes, [&](const auto& attribute) {
+      return attribute.first == "id" && !is_named(attribute.second);
+    });
+  }
+
+  // Of a group that goes on where one like it has ended, that one is opened again.
+  void write_tag(Open& open, const std::string& tag, bool joinable) {
+    if (joinable) open.tag = tag;
+    const auto& last = closed_group_;
+    if (joinable && last.tag == tag && last.end == out_.size()) {
+      out_.resize(out_.size() - std::string_view("</g>").size());
+      open.begin = last.begin, open.body = last.body;
+      return;
+    }
+    open.begin = out_.size();
+    out_ += tag;
+    open.body = out_.size();
+  }
+
   // A name for those who do not see it, and a size: as drawn where there is room, smaller where
   // there is not, but not so small that its text cannot be read.
-  void add_root_attributes(const Attributes& attributes) {
+  void add_root_attributes(std::string& tag, const Attributes& attributes) const {
     constexpr double kLeastWidth = 560;
     const auto size_of = [&](std::string_view wanted) {
       for (const auto& [key, value] : attributes) {
@@ -270,18 +405,20 @@ class SvgCleaner {
     const auto width = size_of("width"), height = size_of("height");
     const bool has_view = std::any_of(attributes.begin(), attributes.end(),
                                       [](const auto& entry) { return entry.first == "viewBox"; });
-    out_ += fmt::format(R"( role="img" aria-label="{}")", html_escape(label_));
+    tag += fmt::format(R"( role="img" aria-label="{}")", html_escape(label_));
     if (width && height) {
-      out_ += fmt::format(R"( width="{:g}" height="{:g}")", *width, *height);
-      if (!has_view) out_ += fmt::format(R"( viewBox="0 0 {:g} {:g}")", *width, *height);
+      tag += fmt::format(R"( width="{:g}" height="{:g}")", *width, *height);
+      if (!has_view) tag += fmt::format(R"( viewBox="0 0 {:g} {:g}")", *width, *height);
     }
     if (width) {
-      out_ += fmt::format(R"( style="min-width:{:g}px;max-width:{:g}px")",
-                          std::min(*width, kLeastWidth), *width);
+      tag += fmt::format(R"( style="min-width:{:g}px;max-width:{:g}px")",
+                         std::min(*width, kLeastWidth), *width);
     }
   }
 
-  void add_attribute(const std::string& key, std::string value, bool root) {
+  // Adds it to the tag of `open`, unless it is one that is left out.
+  void add_attribute(std::string& tag, Open& open, const std::string& key, std::string value,
+                     bool root) const {
     static const std::set<std::string> dropped = {"class", "role", "tabindex", "autofocus"};
     static const std::set<std::string> of_root = {"width", "height", "style", "id", "x", "y"};
     const std::string small = ascii_lower(key);
@@ -302,8 +439,18 @@ class SvgCleaner {
     if (!link && (!plain || spoken_or_run || small.starts_with("xmlns") || !harmless(value))) {
       return;
     }
-    if (small == "id") value.insert(0, prefix_);
-    out_ += " " + key + "=\"" + html_escape(link ? value : with_prefixed_urls(value)) + "\"";
+    if (!link) value = short_value(small, std::move(value));
+    if (small == "id") {
+      if (open.name == "g" && !is_named(value)) return;
+      value.insert(0, prefix_);
+    }
+    if (small == "style") open.sets.fill(true);
+    for (size_t i = 0; i < kSvgDefaults.size(); ++i) {
+      if (small != kSvgDefaults[i].first) continue;
+      if (value == kSvgDefaults[i].second && !open.sets[i]) return;
+      open.sets[i] = true;
+    }
+    tag += " " + key + "=\"" + html_escape(link ? value : with_prefixed_urls(value)) + "\"";
   }
 
   // Names nothing outside the drawing and hides nothing from this look: a backslash spells
@@ -339,6 +486,7 @@ class SvgCleaner {
   std::string out_;
   size_t at_ = 0;
   std::vector<Open> open_;
+  Closed closed_group_;
   int64_t skipped_ = 0;  // depth inside an element that is left out
   bool closed_ = false;  // the drawing is over
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -324,6 +325,17 @@ TableText text_of(const Table& table) {
   }
   for (auto& row : text.rows) row.resize(text.columns.size());
   return text;
+}
+
+Table with_short_numbers(Table table) {
+  for (auto& row : table.rows) {
+    for (auto& field : row) {
+      auto* real = std::get_if<double>(&field);
+      if (real == nullptr || !std::isfinite(*real)) continue;
+      *real = std::strtod(fmt::format("{:.7g}", *real).c_str(), nullptr);
+    }
+  }
+  return table;
 }
 
 std::vector<std::string> text_names(const Table& table) {
