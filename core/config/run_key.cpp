@@ -85,7 +85,8 @@ Json settings_of_key(const RunConfig& config, const Catalogue& catalogue, Spelli
   json["network"] = text(catalogue.network_params(config.network));
   json["method"] = text(catalogue.method_params(config.method));
   json["schedule"] = rules_of(config, catalogue, spelling);
-  for (const auto& spec : run_specs()) {
+  static const std::vector<ParamSpec> specs = run_specs();  // a report makes thousands of keys
+  for (const auto& spec : specs) {
     if (!takes_part(config, spec.name)) json.erase(spec.name);
   }
   json.erase("kernel_rules");

@@ -59,4 +59,12 @@ const Measurements& Snapshot::measurements(const Catalogue* catalogue) const {
   return at->second;
 }
 
+Snapshot::Made Snapshot::kept(const std::string& key, const std::function<Made()>& make) const {
+  const auto found = kept_.find(key);
+  if (found != kept_.end()) return found->second;
+  Made made = make();  // which may keep something itself
+  kept_[key] = made;
+  return made;
+}
+
 }  // namespace approx

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -47,6 +48,11 @@ class Snapshot {
   // Throws Error(kDatabase) for numbers that no measurement can give.
   const Measurements& measurements(const Catalogue* catalogue) const;
 
+  // What `make` makes of it at the first call for `key`, kept as long as the snapshot: rows that
+  // several reports of one page begin with. A key is of one type alone.
+  using Made = std::shared_ptr<const void>;
+  Made kept(const std::string& key, const std::function<Made()>& make) const;
+
  private:
   Snapshot(std::string path, SQLite::Database db);
 
@@ -56,6 +62,7 @@ class Snapshot {
   mutable std::unique_ptr<const std::vector<KernelLine>> kernels_;
   mutable std::map<int64_t, RunConfig> configs_;  // by cell
   mutable std::map<const Catalogue*, Measurements> measurements_;
+  mutable std::map<std::string, Made> kept_;
 };
 
 }  // namespace approx

@@ -386,7 +386,8 @@ std::vector<std::string> precision_notes(const std::vector<AdviceLine>& lines) {
 // One line for each (network, data set, setting, machine, method and schedule): whether it is
 // worth using, by how much, at what risk, and when that was measured.
 Table report_advice(const Snapshot& snapshot, const ReportOptions& options) {
-  const RowSet set(snapshot, options);
+  const auto rows_there = rows_of(snapshot, options);
+  const RowSet& set = *rows_there;
   const Margin margin = options.margin.value_or(kWorthMargin);
   const auto targets = target_rows(set, options);
   const auto lines = advice_lines(set, snapshot, options, targets);

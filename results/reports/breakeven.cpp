@@ -166,7 +166,8 @@ Columns<BreakevenLine> breakeven_columns(const RowSet& set, const NoteLetters& l
 // named below. For programs also the exact trainings, and the curve. Throws Error(kUsage) where
 // there are rows of methods and none has a curve.
 Table report_breakeven(const Snapshot& snapshot, const ReportOptions& options) {
-  const RowSet set(snapshot, options);
+  const auto rows_there = rows_of(snapshot, options);
+  const RowSet& set = *rows_there;
   const auto trials = read_trials(snapshot);
   std::vector<BreakevenLine> lines, curves;
   std::set<std::pair<const Row*, double>> drawn;  // exact rows and lengths of a method

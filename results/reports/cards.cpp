@@ -123,7 +123,8 @@ Table report_cards(const Snapshot& snapshot, const ReportOptions& options) {
     Card& card = card_of(cards, method);
     card.shapes = std::max(card.shapes, static_cast<int64_t>(benched.size()));
   }
-  const RowSet set(snapshot, options);
+  const auto rows_there = rows_of(snapshot, options);
+  const RowSet& set = *rows_there;
   for (const auto& row : set.rows()) {
     if (is_method(*row.first)) add_row(cards, row);
   }

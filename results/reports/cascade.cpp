@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -138,7 +139,8 @@ struct CascadeLine {
 class Cascade {
  public:
   Cascade(const Snapshot& snapshot, const ReportOptions& options)
-      : set_(snapshot, options),
+      : rows_(rows_of(snapshot, options)),
+        set_(*rows_),
         options_(options),
         kernels_(snapshot.kernels()),
         studied_(studied_shares(snapshot.db(), options.catalogue)),
@@ -298,7 +300,8 @@ class Cascade {
     return any && after > 0 ? std::optional(before / after) : std::nullopt;
   }
 
-  const RowSet set_;
+  const std::shared_ptr<const RowSet> rows_;
+  const RowSet& set_;
   const ReportOptions& options_;
   const std::vector<KernelLine>& kernels_;
   std::map<std::string, Shares> studied_;

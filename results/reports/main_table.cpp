@@ -117,7 +117,8 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const S
 // against dense paired by seed, speedup, time to the experiment's target, throughput, and what
 // became of the runs. docs/internals/statistics.md says how each number is made.
 Table report_table(const Snapshot& snapshot, const ReportOptions& options) {
-  const RowSet set(snapshot, options);
+  const auto rows_there = rows_of(snapshot, options);
+  const RowSet& set = *rows_there;
   const auto& rows = set.rows();
   std::set<double> targets;
   Shown shown;

@@ -112,7 +112,8 @@ Columns<PairLine> pair_columns(const RowSet& set, const NoteLetters& letters) {
 // Holm over all that were declared. Whoever declares an exact training of another length as a row
 // of an experiment reads here how a method fares against it.
 Table report_pairs(const Snapshot& snapshot, const ReportOptions& options) {
-  const RowSet set(snapshot, options);
+  const auto rows_there = rows_of(snapshot, options);
+  const RowSet& set = *rows_there;
   const auto lines = pair_lines(set);
   // Of accuracies alone.
   const auto letters = letters_of(

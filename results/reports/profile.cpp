@@ -113,7 +113,8 @@ Columns<ProfileLine> profile_columns() {
 // (results/stats/profile.h), by the median time to target: one row for each (method and
 // schedule, tau). Groups that were only trained exactly are no workloads.
 Table report_profile(const Snapshot& snapshot, const ReportOptions& options) {
-  const RowSet set(snapshot, options);
+  const auto rows_there = rows_of(snapshot, options);
+  const RowSet& set = *rows_there;
   const Profiled all = profiled(target_rows(set, options));
   std::vector<std::string> notes = all.notes;
   std::vector<ProfileLine> lines;

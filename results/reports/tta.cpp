@@ -185,7 +185,8 @@ std::vector<std::string> target_notes(const Lines& lines, const StepLetters& ste
 // steps to target) x (ratio of step times); the second comes from timing runs where there are
 // any.
 Table report_tta(const Snapshot& snapshot, const ReportOptions& options) {
-  const RowSet set(snapshot, options);
+  const auto rows_there = rows_of(snapshot, options);
+  const RowSet& set = *rows_there;
   const Lines lines = target_rows(set, options);
   const StepLetters steps(lines);
   // Neither throughput nor differences of accuracies stand here.

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "base/error.h"
+#include "base/numbers.h"
 #include "results/store/run_store.h"
 
 namespace approx {
@@ -332,6 +334,15 @@ RowSet::RowSet(Contents contents, bool include_tainted, std::optional<double> ta
   for (auto& row : rows_) find_timings(row);
   if (depth == Depth::kJudged) judge();
   find_differing();
+}
+
+std::shared_ptr<const RowSet> rows_of(const Snapshot& snapshot, const ReportOptions& options) {
+  const auto make = [&] { return std::make_shared<const RowSet>(snapshot, options); };
+  if (options.item != nullptr) return make();  // it has no name of its own
+  const std::string key =
+      fmt::format("rows {} {} {} {}", fmt::ptr(options.catalogue), options.include_tainted,
+                  options.target ? shortest(*options.target) : "", options.experiment);
+  return std::static_pointer_cast<const RowSet>(snapshot.kept(key, make));
 }
 
 void RowSet::judge() {

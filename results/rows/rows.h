@@ -4,6 +4,7 @@
 #include <compare>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -216,7 +217,10 @@ class RowSet {
   int64_t declared_losses_ = 0;
 };
 
-// --- text of numbers, alike in every report ---
+// The rows of a snapshot by these options, made once for all reports of it. Throws as RowSet does.
+std::shared_ptr<const RowSet> rows_of(const Snapshot& snapshot, const ReportOptions& options);
+
+// --- text of numbers, the same in every report ---
 
 // `value` with `digits` decimals, never "-0.00".
 std::string fixed(double value, int digits);

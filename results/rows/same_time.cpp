@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -123,13 +125,17 @@ SameTime in_curves(const Row& row, const Epochs& epochs, const std::optional<dou
 }  // namespace
 
 bool same_but_recipe(const Cell& a, const Cell& b) {
+  static const std::set<std::string> of_recipe = [] {
+    std::set<std::string> names;
+    for (const auto& spec : recipe_specs()) names.insert(spec.name);
+    return names;
+  }();
   const auto others = [](const Cell& cell) {
     Settings settings;
     for (const auto& setting : cell.settings) {
-      const auto& specs = recipe_specs();
-      const bool of_recipe = std::any_of(
-          specs.begin(), specs.end(), [&](const auto& spec) { return spec.name == setting.first; });
-      if (!of_recipe && setting.first != "graphs") settings.push_back(setting);
+      if (!of_recipe.contains(setting.first) && setting.first != "graphs") {
+        settings.push_back(setting);
+      }
     }
     return settings;
   };

@@ -9,6 +9,7 @@
 #include "results/reports/page.h"
 #include "results/reports/paper_figure.h"
 #include "results/reports/report.h"
+#include "results/rows/rows.h"
 #include "tests/core/config/test_catalogue.h"
 #include "tests/results/filled_store.h"
 
@@ -125,6 +126,28 @@ TEST_F(SnapshotTest, AnUnreadableConfigurationIsNamed) {
     EXPECT_NE(what.find("configuration of cell 2"), std::string::npos) << what;
   }
   EXPECT_NO_THROW(registry.find("kernels").make(snapshot, options_));
+}
+
+// Reports of one page begin with the same rows, but for options that decide them.
+TEST_F(SnapshotTest, RowsAreMadeOnce) {
+  fill(1, 0.9);
+  const Snapshot snapshot(path_);
+  const auto rows = rows_of(snapshot, options_);
+  EXPECT_EQ(rows, rows_of(snapshot, options_));
+  ReportOptions others = options_;
+  others.verdicts = true;
+  others.margin = 1.0;
+  EXPECT_EQ(rows, rows_of(snapshot, others)) << "they decide no row";
+  others.include_tainted = !options_.include_tainted;
+  EXPECT_NE(rows, rows_of(snapshot, others));
+  others = options_;
+  others.target = 0.75;
+  EXPECT_NE(rows, rows_of(snapshot, others));
+  EXPECT_NE(rows, rows_of(Snapshot(path_), options_)) << "another moment";
+  const Experiment item;
+  others = options_;
+  others.item = &item;
+  EXPECT_NE(rows_of(snapshot, others), rows_of(snapshot, others)) << "an item has no name";
 }
 
 TEST_F(SnapshotTest, WithoutAStoreNothingWasMeasured) {
