@@ -6,7 +6,9 @@
 #include <optional>
 #include <set>
 
+#include "base/enum_text.h"
 #include "base/error.h"
+#include "results/reports/beside_front.h"
 #include "results/reports/report.h"
 #include "results/rows/row_columns.h"
 #include "results/rows/target_rows.h"
@@ -22,35 +24,54 @@ bool has_place(const Row& row) {
   return is_baseline(row) || (unsound_speedup(row).empty() && !row.notes[kDiverged]);
 }
 
+// What a line is about.
+enum class Kind { kMethod, kExact, kShorter, kSmaller };
+
+constexpr auto enum_texts(Kind) {
+  return std::to_array<EnumText<Kind>>({{Kind::kMethod, "method"},
+                                        {Kind::kExact, "exact"},
+                                        {Kind::kShorter, "shorter"},
+                                        {Kind::kSmaller, "smaller"}});
+}
+
 struct FrontLine {
-  const Row* row = nullptr;
+  Kind kind = Kind::kMethod;
+  const Row* row = nullptr;  // of what stands beside the front, that of its exact training
+  std::string label;         // of what stands beside the front
+  Notes notes = {};
+  Ratio speedup;
+  PairedDifference loss;
   ParetoPoint point;
   std::optional<ParetoPlace> place;  // of a row that has one
   std::string timed_on;              // where there is more than one machine: that of its front
 
-  int64_t n() const { return is_baseline(*row) ? row->accuracy.n : row->loss.n; }
+  bool is_beside() const { return kind == Kind::kShorter || kind == Kind::kSmaller; }
+  int64_t n() const { return kind == Kind::kExact ? row->accuracy.n : loss.n; }
   // Whether enough processes and seeds were run to say where it stands.
   bool is_measured() const {
-    return is_baseline(*row) || (row->speedup.n >= kProcessesForATiming && point.loss.lo);
+    return kind == Kind::kExact || (speedup.n >= kProcessesForATiming && point.loss.lo);
   }
+  // "" of what stands beside the front.
   std::string front() const {
+    if (is_beside()) return "";
     if (!place) return "perhaps";
     if (place->on_front) return is_measured() ? "yes" : "perhaps";
     return place->perhaps_on_front() ? "perhaps" : "no";
   }
 };
 
-// Dense stands at speedup 1 and loss 0.
-ParetoPoint point_of(const Row& row) {
-  ParetoPoint point{.speedup = {1, 1, 1}, .loss = {0, 0, 0}};
-  if (is_baseline(row)) return point;
-  point.speedup = {row.speedup.ratio, row.speedup.lo, row.speedup.hi};
-  point.loss = {row.loss.mean, std::nullopt, std::nullopt};
-  if (row.loss.half) {
-    point.loss.lo = row.loss.mean - *row.loss.half;
-    point.loss.hi = row.loss.mean + *row.loss.half;
-  }
+// Exact training stands at speedup 1 and loss 0.
+constexpr ParetoPoint kExactPoint = {.speedup = {1, 1.0, 1.0}, .loss = {0, 0.0, 0.0}};
+
+ParetoPoint point_of(const Ratio& speedup, const PairedDifference& loss) {
+  ParetoPoint point{.speedup = {speedup.ratio, speedup.lo, speedup.hi},
+                    .loss = {loss.mean, std::nullopt, std::nullopt}};
+  if (loss.half) point.loss.lo = loss.mean - *loss.half, point.loss.hi = loss.mean + *loss.half;
   return point;
+}
+
+ParetoPoint point_of(const Row& row) {
+  return is_baseline(row) ? kExactPoint : point_of(row.speedup, row.loss);
 }
 
 // The machines that timed a row, and their name for people.
@@ -68,7 +89,9 @@ std::string name_of(const Row& row) {
   return fmt::format("{}", fmt::join(names, " and "));
 }
 
-std::vector<FrontLine> front(const std::vector<const Row*>& rows, const std::string& timed_on) {
+// The lines of a front: its rows, and behind them what stands beside it.
+std::vector<FrontLine> front(const RowSet& set, const std::vector<const Row*>& rows,
+                             const Machines& machines, const std::string& timed_on) {
   std::vector<ParetoPoint> held_together;
   for (const auto* row : rows) {
     if (has_place(*row)) held_together.push_back(point_of(*row));
@@ -77,8 +100,30 @@ std::vector<FrontLine> front(const std::vector<const Row*>& rows, const std::str
   auto next = places.begin();
   std::vector<FrontLine> lines;
   for (const auto* row : rows) {
-    lines.push_back({.row = row, .point = point_of(*row), .timed_on = timed_on});
+    lines.push_back({.kind = is_baseline(*row) ? Kind::kExact : Kind::kMethod,
+                     .row = row,
+                     .notes = row->notes,
+                     .speedup = row->speedup,
+                     .loss = row->loss,
+                     .point = point_of(*row),
+                     .timed_on = timed_on});
     if (has_place(*row)) lines.back().place = *next++;
+  }
+  const auto dense = std::ranges::find_if(rows, [](const Row* row) { return is_baseline(*row); });
+  if (dense == rows.end()) return lines;
+  const auto add = [&](Kind kind, const BesideFront& beside) {
+    lines.push_back({.kind = kind,
+                     .row = *dense,
+                     .label = beside.label,
+                     .notes = beside.notes,
+                     .speedup = beside.speedup,
+                     .loss = beside.loss,
+                     .point = point_of(beside.speedup, beside.loss),
+                     .timed_on = timed_on});
+  };
+  for (const auto& shorter : shorter_exact(set, rows)) add(Kind::kShorter, shorter);
+  for (const auto& smaller : smaller_networks(set, **dense)) {
+    if (machines_of(*smaller.row) == machines) add(Kind::kSmaller, smaller);
   }
   return lines;
 }
@@ -109,7 +154,7 @@ std::vector<FrontLine> front_lines(const RowSet& set) {
       if (std::ranges::find(machines, timed_on) == machines.end()) machines.push_back(timed_on);
     }
     if (machines.size() <= 1) {
-      add(front(rows, ""));
+      add(front(set, rows, machines.empty() ? Machines() : machines.front(), ""));
       continue;
     }
     std::set<std::string> names;  // two machines may have one name
@@ -122,7 +167,7 @@ std::vector<FrontLine> front_lines(const RowSet& set) {
         if (!is_baseline(*row)) name = name_of(*row);
       }
       while (!names.insert(name).second) name += ", another";
-      add(front(here, name));
+      add(front(set, here, timed_on, name));
     }
   }
   return lines;
@@ -139,11 +184,40 @@ Columns<FrontLine> estimate_columns(const std::string& name, const std::string& 
 }
 
 std::string front_speedup_text(const FrontLine& line) {
-  return is_baseline(*line.row) ? "1" : ratio_text(line.row->speedup);
+  if (line.kind == Kind::kExact) return "1";
+  return line.kind == Kind::kShorter ? fmt::format("{:.2f}×", line.speedup.ratio)
+                                     : ratio_text(line.speedup);
 }
 
 std::string front_loss_text(const FrontLine& line) {
-  return is_baseline(*line.row) ? "0" : with_interval(line.row->loss, 2);
+  return line.kind == Kind::kExact ? "0" : with_interval(line.loss, 2);
+}
+
+// What tells the lines apart. What stands beside the front has a name of its own.
+Columns<FrontLine> what_columns(const RowSet& set, const NoteLetters& letters) {
+  auto columns = row_columns<FrontLine>(set, &letters);
+  const auto of_row = columns.method;
+  columns.method.value = [of_row](const FrontLine& line) {
+    return line.is_beside() ? Field(line.label) : of_row.value(line);
+  };
+  columns.method.text = [of_row, &letters](const FrontLine& line) {
+    return line.is_beside() ? line.label + letters.marks(line.notes) : of_row.text(line);
+  };
+  return columns.all();
+}
+
+// The same without a value of what stands beside the front, which has no such step.
+Columns<FrontLine> of_rows_alone(Columns<FrontLine> columns) {
+  for (auto& column : columns) {
+    column.value = [of = column.value](const FrontLine& line) {
+      return line.is_beside() ? Field() : of(line);
+    };
+    if (!column.text) continue;
+    column.text = [of = column.text](const FrontLine& line) {
+      return line.is_beside() ? "–" : of(line);
+    };
+  }
+  return columns;
 }
 
 // Which rows have one half of a point alone, "" where none has.
@@ -163,26 +237,33 @@ std::string halves(const RowSet& set, const char* what, bool (*is_half)(const Ro
 }
 
 // Speedup against loss: one row for each row of the store that has both, and whether it is on the
-// front of its network, data set and settings (results/stats/pareto.h).
+// front of its network, data set and settings (results/stats/pareto.h). Beside them what else saves
+// time: exact trainings as short as the methods are fast, and smaller networks.
 Table report_pareto(const Snapshot& snapshot, const ReportOptions& options) {
-  const RowSet set(snapshot, options);
+  const auto rows_there = rows_of(snapshot, options);
+  const RowSet& set = *rows_there;
   const auto lines = front_lines(set);
   const bool several =
       std::ranges::any_of(lines, [](const FrontLine& line) { return !line.timed_on.empty(); });
   // Neither throughput nor seconds stand here.
   const auto letters = letters_of(lines, {kShared, kTimesElsewhere, kShortSeconds});
-  auto columns = row_columns<FrontLine>(set, &letters).all();
+  auto columns = what_columns(set, letters);
   append(columns, {{.name = "timed_on",
                     .header = "timed on",
                     .value = &FrontLine::timed_on,
                     .shown = several}});
   append(columns, estimate_columns("speedup", "speedup vs exact", &ParetoPoint::speedup,
                                    front_speedup_text));
-  append(columns, stock_columns<FrontLine>(set));
+  append(columns, of_rows_alone(stock_columns<FrontLine>(set)));
   append(columns, estimate_columns("loss_pp", "loss, pp", &ParetoPoint::loss, front_loss_text));
-  append(columns, {{.name = "n", .header = "n", .value = &FrontLine::n},
-                   {.name = "front", .header = "on the front", .value = &FrontLine::front},
-                   notes_column<FrontLine>(letters)});
+  append(columns,
+         {{.name = "n", .header = "n", .value = &FrontLine::n},
+          {.name = "front",
+           .header = "on the front",
+           .value = &FrontLine::front,
+           .text = [](const FrontLine& line) { return line.is_beside() ? "–" : line.front(); }},
+          notes_column<FrontLine>(letters),
+          {.name = "kind", .value = via(&FrontLine::kind)}});
   Table table = table_of(options.experiment, columns, lines);
   table.notes = letters.lines();
   table.notes.emplace_back(
@@ -191,6 +272,11 @@ Table report_pareto(const Snapshot& snapshot, const ReportOptions& options) {
                   "seeds; what has runs that diverged or a speedup that no verdict rests on is not "
                   "held against the others, and perhaps on it",
                   kProcessesForATiming));
+  if (std::ranges::any_of(lines, &FrontLine::is_beside)) {
+    table.notes.emplace_back(
+        "exact training of fewer epochs stands where a method would that takes as long, a smaller "
+        "network at the speed of its step; neither is held against the methods");
+  }
   if (several) {
     table.notes.emplace_back(
         "a front for each machine that timed some of the rows: speedups of two machines are not "

@@ -109,6 +109,64 @@ TEST_F(ThreeSeeds, TheFrontHasDenseAndWhatIsFaster) {
   EXPECT_NEAR(real(table, "zero", "loss_pp"), 8.33333, 1e-4);
 }
 
+// What else saves time: an exact training as short as a method is fast, and a smaller network. Both
+// are seen beside the methods, and held against none.
+TEST_F(Fronts, ShorterTrainingsAndSmallerNetworksStandBesideIt) {
+  std::vector<Ran> runs;
+  const auto add = [&](Ran run, int64_t epochs, double last_epoch = 1) {
+    for (auto& event : run.events) {
+      if (event.contains("epoch")) event["epoch"] = static_cast<double>(epochs - 1) + last_epoch;
+    }
+    run.plan.config.recipe.epochs = epochs;
+    run.plan.config.recipe.last_epoch = last_epoch;
+    run.plan.config.recipe.lr_schedule = RateSchedule::kCosine;
+    run.plan.config.recipe.eval_every = 1;
+    runs.push_back(std::move(run));
+  };
+  const auto smaller = [](Ran run) {
+    run.plan.config.network = "smaller";
+    run.plan.network_label = "Smaller";
+    run.plan.key += "-smaller";
+    return run;
+  };
+  for (int64_t seed = 0; seed < 6; ++seed) {
+    const double base = 0.8 + 0.001 * static_cast<double>(seed);
+    add(accuracy("dense", seed, {base}), 4);
+    add(accuracy("zero", seed, {base - 0.05}), 4);
+    add(smaller(accuracy("dense", seed, {base - 0.02})), 4);
+    add(accuracy("dense", seed, {base - 0.03}), 4, 0.25);
+    runs.back().plan.method_label = "dense in the time of zero";
+    runs.back().plan.key += "-control";
+  }
+  for (int64_t seed = 0; seed < kProcessesForAVerdict; ++seed) {
+    add(timing("zero", 1225 + 50 * (seed % 2), seed), 4);
+    add(smaller(timing("dense", 1500, seed)), 4);
+    runs.back().plan.config.timed_against = "lenet";
+  }
+  fill(runs);
+  const Table table = made("pareto", path_);
+  ASSERT_EQ(table.rows.size(), 4u) << render(table, "md");
+  const std::string shorter = "exact, 3.25 of 4 epochs", small = "Smaller, dense";
+  const auto kind = [&](const std::string& method) {
+    return std::get<std::string>(at(table, method, "kind"));
+  };
+  EXPECT_EQ(kind("dense"), "exact");
+  EXPECT_EQ(kind("zero"), "method");
+  EXPECT_EQ(kind(shorter), "shorter");
+  EXPECT_EQ(kind(small), "smaller");
+  EXPECT_NEAR(real(table, shorter, "speedup"), 4 / 3.25, 1e-9);
+  EXPECT_NEAR(real(table, shorter, "loss_pp"), 3, 1e-9);
+  EXPECT_NEAR(real(table, small, "speedup"), 1.5, 0.01);
+  EXPECT_NEAR(real(table, small, "loss_pp"), 2, 1e-9);
+  EXPECT_EQ(at(table, small, "network"), Field("LeNet")) << "it stands in that picture";
+  EXPECT_EQ(at(table, shorter, "front"), Field(""));
+  EXPECT_EQ(at(table, small, "front"), Field(""));
+  // They are better, and the method is on the front for all that.
+  EXPECT_EQ(at(table, "zero", "front"), Field("yes"));
+  EXPECT_EQ(at(table, small, "speedup_vs_stock").index(), 0u);
+  EXPECT_NE(render(table, "md").find("neither is held against the methods"), std::string::npos);
+}
+
 // The mean of those that did not diverge would push a sound method off the front.
 TEST_F(Fronts, WhatDivergedOrHasNoSoundSpeedupIsNotHeldAgainstOthers) {
   std::vector<Ran> runs;
