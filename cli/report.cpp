@@ -95,7 +95,11 @@ void write_page(const ReportFlags& flags, const GlobalOptions& options) {
   };
   can_draw();  // said before, and not below each picture: there is no folder to draw in
   std::vector<std::string> problems;
-  put(report_page(Snapshot(options.db), flags.report, flags.scale, draw_svg, problems), flags);
+  const auto typed = [&options](const std::vector<std::string>& words) {
+    return command_text(words, options);
+  };
+  put(report_page(Snapshot(options.db), flags.report, flags.scale, draw_svg, problems, typed),
+      flags);
   for (const auto& problem : problems) std::fputs((printable(problem) + "\n").c_str(), stderr);
 }
 

@@ -25,15 +25,6 @@ bool found_without_flag(const GlobalOptions& options) {
   return options.default_db || options.db == (is_set ? variable : "approxtrain.db");
 }
 
-// "approxtrain report advice --db quickstart.db"; "" for no words.
-std::string command_of(const std::vector<std::string>& words, const GlobalOptions& options) {
-  if (words.empty()) return "";
-  std::string command = "approxtrain";
-  for (const auto& word : words) command += " " + shell_word(printable(word));
-  if (!found_without_flag(options)) command += " --db " + shell_word(printable(options.db));
-  return command;
-}
-
 // Rows of text, in which each column is what a reader came for.
 Table as_table(const TextRow& header, const std::vector<TextRow>& rows) {
   Table table;
@@ -49,6 +40,14 @@ Table chosen(Table table, const ColumnFlags* flags) {
 }
 
 }  // namespace
+
+std::string command_text(const std::vector<std::string>& words, const GlobalOptions& options) {
+  if (words.empty()) return "";
+  std::string command = "approxtrain";
+  for (const auto& word : words) command += " " + shell_word(printable(word));
+  if (!found_without_flag(options)) command += " --db " + shell_word(printable(options.db));
+  return command;
+}
 
 void add_column_flags(CLI::App& command, ColumnFlags& flags) {
   auto* columns = command
@@ -70,7 +69,7 @@ std::string shown_table(const Table& table, const ColumnFlags* flags,
                         const GlobalOptions* options) {
   if (const auto width = output_width()) {
     return screen(table, screen_options(*width, flags),
-                  options == nullptr ? "" : command_of(table.screen.next, *options));
+                  options == nullptr ? "" : command_text(table.screen.next, *options));
   }
   return render(table, "md", flags == nullptr ? std::vector<std::string>() : flags->names);
 }

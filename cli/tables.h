@@ -18,9 +18,13 @@ struct ColumnFlags {
 };
 void add_column_flags(CLI::App& command, ColumnFlags& flags);
 
-// A table for a person at standard output (results/render/screen.h on a terminal). `flags` are
-// those of a command that has them, else nullptr. `options` give the database for the suggested
-// next command, which is left out without them. Throws Error(kUsage) for a name that no column has.
+// What is typed for words of the program: "approxtrain report advice --db quickstart.db", without
+// the database where it would be found; "" for no words.
+std::string command_text(const std::vector<std::string>& words, const GlobalOptions& options);
+
+// A table for a person at standard output (results/render/screen.h on a terminal). `flags`: of a
+// command that has them, else nullptr. `options`: for the database of the next command, which is
+// left out without. Throws Error(kUsage) for a name that no column has.
 std::string shown_table(const Table& table, const ColumnFlags* flags = nullptr,
                         const GlobalOptions* options = nullptr);
 

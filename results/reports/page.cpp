@@ -11,6 +11,7 @@
 #include "core/experiment/files.h"
 #include "results/records/items.h"
 #include "results/render/html.h"
+#include "results/reports/page_summary.h"
 #include "results/reports/paper_figure.h"
 #include "results/reports/report.h"
 
@@ -28,7 +29,13 @@ void leave_to_picture(Table& table) {
   });
   if (drawn == 0) return;
   table.notes.push_back(
-      fmt::format("{} rows more are drawn above, and in the picture's CSV", drawn));
+      fmt::format("{} rows more are drawn above; report paper --format csv has them", drawn));
+}
+
+// Whether a table has all that a figure was drawn from, so that it needs no file of its own.
+bool has_all_of(const Table& table, const Table& drawn) {
+  return table.rows.size() == drawn.rows.size() && table.columns.size() <= drawn.columns.size() &&
+         std::equal(table.columns.begin(), table.columns.end(), drawn.columns.begin());
 }
 
 // Machines, builds, data sets and runs, a line each: what it is ("machine NAME"), and what is known
@@ -73,25 +80,25 @@ std::vector<std::pair<std::string, std::string>> provenance_of(const Snapshot& s
 class PageMaker {
  public:
   PageMaker(const Snapshot& snapshot, const ReportOptions& options, std::string scale,
-            const DrawSvg& draw, std::vector<std::string>& problems)
+            const DrawSvg& draw, std::vector<std::string>& problems, const CommandText& command)
       : snapshot_(snapshot),
         options_(options),
         scale_(std::move(scale)),
         draw_(draw),
-        problems_(problems) {}
+        problems_(problems),
+        command_(command) {}
 
   HtmlPage make() {
     page_.title = "approxtrain: is approximate training worth it?";
-    page_.summary =
-        "What was measured, beside what the papers report. Every number comes from the store this "
-        "page was made from; nothing on it was typed.";
+    const Table all_rows = find_report("table").make(snapshot_, with_verdicts());
+    add_summary(all_rows);
     add_report("advice", "Is it worth using?",
                "Each method against dense training on the same seeds and data.");
     add_breakeven();
     add_report("pareto", "Speed against accuracy", "");
     add_report("tta", "Time to target", "");
     add_papers();
-    add_report("table", "All rows", "");
+    add_report("table", "All rows", "", all_rows);
     add_report(
         "cascade", "From a product to a training",
         "Where the speed of a product goes: into its layer, the step, the time to a target.");
@@ -100,35 +107,67 @@ class PageMaker {
         "cards", "What the methods' cards need",
         "A card (docs/methods/) says where a method pays and where not; the last column says "
         "what this store lacks for that.");
-    page_.next = next_step();
+    if (page_.next.empty()) page_.next = next_step();
     page_.provenance = provenance_of(snapshot_);
     return std::move(page_);
   }
 
  private:
+  static const Report& find_report(const char* name) {
+    return Registry<Report>::instance().find(name);
+  }
+
+  ReportOptions with_verdicts() const {
+    ReportOptions options = options_;
+    options.verdicts = true;
+    return options;
+  }
+
+  std::string typed(const std::vector<std::string>& words) const {
+    return command_ ? command_(words) : fmt::format("approxtrain {}", fmt::join(words, " "));
+  }
+
+  // On top of everything: what was compared, whether any of it is worth it, what is missing.
+  void add_summary(const Table& all_rows) {
+    auto summary = page_summary(snapshot_, with_verdicts(), all_rows,
+                                [this](const auto& words) { return typed(words); });
+    page_.summary = summary.sentence.empty() ? "No method has a verdict yet." : summary.sentence;
+    page_.summary +=
+        "\n\nEvery number comes from the store this page was made from; nothing on it was typed. A "
+        "file of a table has seven digits of each number, report NAME --format csv has all.";
+    if (!summary.next.empty()) page_.next = "What to do next: " + summary.next;
+    HtmlSection section{.id = "summary", .title = "In short"};
+    section.attributes = {{"part", "summary"}};
+    section.listed = std::move(summary.compared);
+    for (Table* table : {&summary.verdicts, &summary.missing}) {
+      if (!table->text_rows.empty()) section.tables.push_back(std::move(*table));
+    }
+    if (!section.listed.empty()) page_.sections.push_back(std::move(section));
+  }
+
   // An item that two cores could measure, that is not in the store yet, and whose paper has others
   // there; without one what the experiments of the store lack.
   std::string next_step() const {
     const std::string again = "make this page again with approxtrain report html.";
     for (const auto& [paper, item] : unmeasured_) {
       if (!measured_papers_.contains(paper)) continue;
-      return fmt::format(
-          "What to do next: approxtrain sweep @{} --scale reduced measures another item of its "
-          "paper; then {}",
-          item, again);
+      return fmt::format("What to do next: {} measures another item of its paper; then {}",
+                         typed({"sweep", "@" + item, "--scale", "reduced"}), again);
     }
-    return "What to do next: approxtrain report advice says what each verdict lacks, seeds or "
-           "timings; add them, and " +
-           again;
+    return fmt::format("What to do next: {} says what each verdict rests on; add runs, and {}",
+                       typed({"report", "advice"}), again);
   }
 
   void add_report(const char* name, const char* title, const char* text) {
-    const Report& report = Registry<Report>::instance().find(name);
-    Table table = report.make(snapshot_, options_);
+    add_report(name, title, text, find_report(name).make(snapshot_, options_));
+  }
+
+  void add_report(const char* name, const char* title, const char* text, Table table) {
     if (table.rows.empty()) return;
+    const Report& report = find_report(name);
     HtmlSection section{.id = name, .title = title, .text = text};
     section.attributes = {{"part", "summary"}};
-    if (!report.script.empty()) add_figure(section, title, {report.script, table});
+    if (!report.script.empty()) add_figure(section, title, {report.script, table}, &table);
     add_table(section, std::move(table));
     page_.sections.push_back(std::move(section));
   }
@@ -149,13 +188,21 @@ class PageMaker {
     section.tables.push_back(std::move(table));
   }
 
-  void add_figure(HtmlSection& section, const std::string& title, const Drawing& drawing) const {
-    HtmlFigure figure{.title = title, .csv = render(drawing.table, "csv")};
+  // `beside`: the table that stands below the figure, or none.
+  void add_figure(HtmlSection& section, const std::string& title, const Drawing& drawing,
+                  const Table* beside) const {
+    constexpr size_t kMostRowsOfFile = 1000;
+    const Table short_numbers = with_short_numbers(drawing.table);
+    const std::string csv = render(short_numbers, "csv");
+    HtmlFigure figure{.title = title};
     try {
-      figure.svg = draw_(drawing.script, figure.csv);
+      figure.svg = draw_(drawing.script, csv);
     } catch (const Error& error) {
       figure.caption = fmt::format("Not drawn: {}", error.what());
     }
+    const bool offered = (beside == nullptr || !has_all_of(*beside, drawing.table)) &&
+                         drawing.table.rows.size() <= kMostRowsOfFile;
+    if (offered) figure.csv = csv;
     section.figures.push_back(std::move(figure));
   }
 
@@ -188,12 +235,12 @@ class PageMaker {
     if (picture != nullptr) {
       for (const auto& schedule : picture->schedules) {
         add_figure(section, schedule.label,
-                   picture_drawing(*picture, schedule, *options_.catalogue));
+                   picture_drawing(*picture, schedule, *options_.catalogue), nullptr);
       }
     } else if (measured) {
       const auto drawing = paper_drawing(snapshot_, item, options_);
       if (!drawing.empty()) {
-        add_figure(section, layout.paper.item, drawing);
+        add_figure(section, layout.paper.item, drawing, &item.table);
         leave_to_picture(item.table);
       }
     }
@@ -214,6 +261,7 @@ class PageMaker {
   const std::string scale_;
   const DrawSvg& draw_;
   std::vector<std::string>& problems_;
+  const CommandText& command_;
   HtmlPage page_;
 };
 
@@ -221,8 +269,8 @@ class PageMaker {
 
 std::string report_page(const Snapshot& snapshot, const ReportOptions& options,
                         const std::string& scale, const DrawSvg& draw,
-                        std::vector<std::string>& problems) {
-  return render_html(PageMaker(snapshot, options, scale, draw, problems).make());
+                        std::vector<std::string>& problems, const CommandText& command) {
+  return render_html(PageMaker(snapshot, options, scale, draw, problems, command).make());
 }
 
 }  // namespace approx

@@ -14,11 +14,15 @@ namespace approx {
 // the page then says so in place of the figure.
 using DrawSvg = std::function<std::string(const std::string& script, const std::string& csv)>;
 
-// An HTML page that opens from disk. `scale` is that of papers' items; "" takes, for each, the
-// scale with most results. Items whose files cannot be read are left out, and `problems` gets the
-// reasons. Throws as reports do.
+// What is typed for words of the program, with its database: {"sweep", "@quickstart"}.
+using CommandText = std::function<std::string(const std::vector<std::string>& words)>;
+
+// An HTML page that opens from disk, with what was compared, the verdicts and what is missing on
+// top. `scale`: that of papers' items, "" for the one of each at which most was measured. Items
+// whose files cannot be read are left out, and `problems` gets why. `command`: none for
+// "approxtrain" and the words. Throws as reports do.
 std::string report_page(const Snapshot& snapshot, const ReportOptions& options,
                         const std::string& scale, const DrawSvg& draw,
-                        std::vector<std::string>& problems);
+                        std::vector<std::string>& problems, const CommandText& command = {});
 
 }  // namespace approx

@@ -41,22 +41,15 @@ std::string lacks_text(const Worth& worth) {
   return fmt::format("{}", fmt::join(lacks, ", "));
 }
 
-// How an experiment is named to `sweep`: "@quickstart", or the file that it was read from; "" where
-// there is not one.
-std::string spec_of(const Snapshot& snapshot, const std::string& given) {
-  std::string id = given.starts_with('@') ? given.substr(1) : given;
-  if (id.empty()) {
-    const auto& items = snapshot.items().all();
-    if (items.size() != 1) return "";
-    id = items.begin()->first;
+// The scale that a name in a store ends with ("wang2019:table5:reduced"), which is taken off it.
+std::string take_scale(std::string& id) {
+  for (const Scale scale : kAllScales) {
+    const std::string end = fmt::format(":{}", name(scale));
+    if (!id.ends_with(end)) continue;
+    id.resize(id.size() - end.size());
+    return std::string(name(scale));
   }
-  for (const auto& [name, path] : known_experiments()) {
-    if (name == id) return "@" + id;
-  }
-  SQLite::Statement query(snapshot.db(), "SELECT source FROM experiment WHERE name = ?");
-  query.bind(1, id);
-  const std::string source = query.executeStep() ? text_at(query, 0) : std::string();
-  return source.ends_with(".toml") ? source : std::string();
+  return "";
 }
 
 }  // namespace
@@ -108,6 +101,32 @@ std::string worth_sentence(const Worths& worths) {
   return text + ".";
 }
 
+std::string lacks_text(const Worths& worths) { return lacks_text(lacks_of(worths)); }
+
+std::vector<std::string> sweep_command(const Snapshot& snapshot, const std::string& experiment) {
+  std::string id = experiment.starts_with('@') ? experiment.substr(1) : experiment;
+  if (id.empty()) {
+    const auto& items = snapshot.items().all();
+    if (items.size() != 1) return {};
+    id = items.begin()->first;
+  }
+  std::string file = id;
+  const std::string scale = take_scale(file);
+  std::vector<std::string> command = {"sweep"};
+  const auto known = known_experiments();
+  if (std::ranges::any_of(known, [&](const auto& each) { return each.first == file; })) {
+    command.push_back("@" + file);
+  } else {
+    SQLite::Statement query(snapshot.db(), "SELECT source FROM experiment WHERE name = ?");
+    query.bind(1, id);
+    const std::string source = query.executeStep() ? text_at(query, 0) : std::string();
+    if (!source.ends_with(".toml")) return {};
+    command.push_back(source);
+  }
+  if (!scale.empty()) command.insert(command.end(), {"--scale", scale});
+  return command;
+}
+
 std::vector<std::string> report_command(const std::string& report, const ReportOptions& options) {
   std::vector<std::string> command = {"report", report};
   if (!options.experiment.empty()) command.push_back(options.experiment);
@@ -131,9 +150,9 @@ std::vector<std::string> deciding_command(const Worths& worths, const Snapshot& 
     flags.push_back(fmt::format("0-{}", seeds - 1));
   }
   if (lacks.same_time) flags.insert(flags.end(), {"--controls", "iso-time"});
-  const std::string spec = flags.empty() ? std::string() : spec_of(snapshot, options.experiment);
-  if (spec.empty()) return {};
-  std::vector<std::string> command = {"sweep", spec};
+  auto command =
+      flags.empty() ? std::vector<std::string>() : sweep_command(snapshot, options.experiment);
+  if (command.empty()) return {};
   command.insert(command.end(), flags.begin(), flags.end());
   return command;
 }

@@ -35,6 +35,14 @@ std::string worth_text(const Worth& worth);
 // more timings)."; "" for none.
 std::string worth_sentence(const Worths& worths);
 
+// What undecided rows lack, the most of any: "5 more timings, 2 more seeds"; "" where that is
+// nothing countable.
+std::string lacks_text(const Worths& worths);
+
+// The words of the sweep of an experiment by its name in a store: {"sweep", "@wang2019:table5",
+// "--scale", "reduced"}. None where neither its name nor the file that it was read from is known.
+std::vector<std::string> sweep_command(const Snapshot& snapshot, const std::string& experiment);
+
 // The words of the command for a report on the same runs: {"report", "advice", "quickstart"}.
 std::vector<std::string> report_command(const std::string& report, const ReportOptions& options);
 

@@ -1,6 +1,7 @@
 """What the program tells a newcomer to run is run: how to get a data set that is missing, what
 `scripts/quickstart` says comes next, and the overview that `list` alone prints."""
 
+import html
 import os
 import re
 import shlex
@@ -76,7 +77,7 @@ def next_steps():
 
 
 def page_ends_with():
-    """A page of a store without any table of a paper sends nobody to one."""
+    """A page names the sweep that its own experiment lacks, and no table of a paper."""
     with Folder() as folder:
         shutil.copy(os.path.join(ROOT, STORED), folder.file("quickstart.db"))
         shutil.copytree(os.path.join(ROOT, "experiments"), folder.file("experiments"))
@@ -84,8 +85,11 @@ def page_ends_with():
         expect_equal(code, 0, f"report html: {err!r}")
         with open(folder.file("page.html"), encoding="utf-8") as file:
             said = re.search(r'class="next">(.*?)<', file.read(), re.S)
-        expect(said and "approxtrain report advice" in said[1] and "sweep @" not in said[1],
-               f"what to do next: {said and said[1]!r}")
+        commands = said and re.findall(r"approxtrain (sweep \S+.*)", said[1])
+        if expect(commands and commands[0].startswith("sweep @quickstart "),
+                  f"what to do next: {said and said[1]!r}"):
+            code, out, err = folder.run(*shlex.split(html.unescape(commands[0])), "--dry-run")
+            expect(code == 0 and out.count("\n") > 3, f"{commands}: {code} {out!r} {err!r}")
 
 
 def overview():

@@ -34,6 +34,48 @@ ORDER = """[...document.querySelectorAll("section .table ~ .picture")].map(e =>
     document.getElementById(e.getAttribute("href").slice(1))).filter(e => !e.checkVisibility())
     .map(e => `${e.id}: in the contents, and not to be seen`)).concat(
   document.querySelector(".next") ? [] : ["no line says what to do next"])"""
+# The answer comes first: one sentence in the first screen, and below it what was compared, the
+# verdicts, and the command for what is missing.
+SUMMARY = """(() => {
+  const found = [], top = document.querySelector("main > section"), said = document.querySelector(
+    ".summary");
+  if (!/^(\\d+ (methods?|rows of \\d+ methods?): .*\\.|No method has a verdict yet\\.)$/.test(
+      said.innerText)) found.push(`on top: ${said.innerText}`);
+  if (said.getBoundingClientRect().bottom > 700) found.push("not in the first screen");
+  if (!top || top.id != "summary") return found.concat(`first comes ${top && top.id}`);
+  const names = [...top.querySelectorAll("dl.provenance dt")].map(e => e.innerText);
+  for (const name of ["networks", "data sets", "methods", "machines", "commits", "runs"])
+    if (!names.includes(name)) found.push(`what was compared: no ${name}`);
+  const column = head => [...top.querySelectorAll("table")].flatMap(table => {
+    const at = [...table.querySelectorAll("thead th")].findIndex(e => e.innerText == head);
+    return at < 0 ? [] : [...table.querySelectorAll("tbody tr:not(.above)")].map(
+      row => row.children[at].innerText); });
+  const verdicts = column("verdict"), commands = column("command");
+  if (!verdicts.length) found.push("no verdicts");
+  for (const text of verdicts)
+    if (!/^(✔ yes|✘ .+|\\? .+)$/.test(text)) found.push(`a verdict ${text}`);
+  if (!commands.length) found.push("nothing is missing");
+  for (const text of commands)
+    if (!/^approxtrain sweep \\S+/.test(text)) found.push(`a command ${text}`);
+  return found;
+})()"""
+# Words that are broken in the middle; behind "-" and "/" a word may go on in the next line.
+BROKEN = """(() => {
+  const found = [];
+  for (const cell of document.querySelectorAll("th, td")) {
+    if (!cell.checkVisibility()) continue;
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    for (let text = texts.nextNode(); text; text = texts.nextNode())
+      for (const word of text.data.matchAll(/[^\\s\\/|?–-]+/g)) {
+        const range = document.createRange();
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        const lines = new Set([...range.getClientRects()].map(box => Math.round(box.top)));
+        if (lines.size > 1) found.push(`broken: ${word[0]}`);
+      }
+  }
+  return found.slice(0, 9);
+})()"""
 SHOWN = "[...document.querySelectorAll('main > section')].filter(e => e.checkVisibility()).length"
 
 
@@ -96,9 +138,11 @@ def findings(browser, page):
         if (wide := browser.js("document.documentElement.scrollWidth")) > width:
             yield f"{wide} pixels wide in a window of {width}"
         yield from browser.js(PALE)
+        yield from browser.js(BROKEN)
     browser.call("Emulation.setDeviceMetricsOverride", width=1400, height=800, deviceScaleFactor=1,
                  mobile=False)
     yield from browser.js(WIDE)
+    yield from browser.js(SUMMARY)
     yield from browser.js(ORDER)
     sections = browser.js(SHOWN)
     if not sections or not browser.js("document.querySelector('h1').innerText"):

@@ -48,6 +48,15 @@ TEST(WorthWords, ASentenceCountsTheVerdicts) {
             "training of the same time).");
 }
 
+TEST(WorthWords, WhatUndecidedRowsLack) {
+  JudgedRows rows;
+  rows.add("zero", kSlow);
+  EXPECT_EQ(lacks_text(rows.worths()), "");
+  rows.add("sdgp", {.timings = 5});
+  rows.add("meprop", {.timings = 1, .seeds = 2});
+  EXPECT_EQ(lacks_text(rows.worths()), "5 more timings, 2 more seeds");
+}
+
 TEST(WorthWords, WordsOfAVerdict) {
   EXPECT_EQ(worth_text(kYes), "✔ yes");
   EXPECT_EQ(worth_text(kLoses), "✘ loses too much");
@@ -56,6 +65,23 @@ TEST(WorthWords, WordsOfAVerdict) {
   EXPECT_EQ(worth_text({}), "? undecided");
   EXPECT_EQ(worth_text({.timings = 1}), "? needs 1 more timing");
   EXPECT_EQ(worth_text({.any_seeds = true}), "? needs more seeds");
+}
+
+// A scale is no part of the name that a sweep is asked for by.
+class SweepCommand : public ReportTest {};
+
+TEST_F(SweepCommand, NamesFileAndScale) {
+  for (const auto& [id, words] : std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {"test:one", {"sweep", "test.toml"}},
+           {"test:one:reduced", {"sweep", "test.toml", "--scale", "reduced"}}}) {
+    std::filesystem::remove(path_);
+    RunStore(path_, Mode::kWrite).add_experiment(experiment_of({planned("dense", 0)}, id), "sweep");
+    const Snapshot snapshot(path_);
+    EXPECT_EQ(sweep_command(snapshot, id), words);
+    EXPECT_EQ(sweep_command(snapshot, "@" + id), words);
+    EXPECT_EQ(sweep_command(snapshot, ""), words) << "the only one";
+  }
+  EXPECT_TRUE(sweep_command(Snapshot(path_), "another").empty());
 }
 
 // The verdict is there where it is asked for, and nowhere else.
