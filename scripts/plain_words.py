@@ -41,6 +41,7 @@ PAGES = {
     "docs/start.md": None,
     "docs/studies.md": None,
     "docs/which-method.md": 400,
+    "docs/internals/architecture.md": None,
     "docs/internals/known-gaps.md": None,
     "docs/internals/statistics.md": None,
     "docs/papers/adelman2021.md": None,
