@@ -42,6 +42,7 @@ PAGES = {
     "docs/studies.md": None,
     "docs/which-method.md": 400,
     "docs/internals/architecture.md": None,
+    "docs/internals/development.md": None,
     "docs/internals/known-gaps.md": None,
     "docs/internals/statistics.md": None,
     "docs/papers/adelman2021.md": None,
