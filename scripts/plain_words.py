@@ -46,6 +46,7 @@ PAGES = {
     "docs/internals/known-gaps.md": None,
     "docs/internals/reliability.md": None,
     "docs/internals/statistics.md": None,
+    "docs/internals/store.md": None,
     "docs/papers/adelman2021.md": None,
     "docs/papers/mcdanel2022.md": None,
     "docs/papers/wang2019.md": None,
