@@ -43,6 +43,7 @@ PAGES = {
     "docs/which-method.md": 400,
     "docs/internals/architecture.md": None,
     "docs/internals/development.md": None,
+    "docs/internals/events.md": None,
     "docs/internals/known-gaps.md": None,
     "docs/internals/reliability.md": None,
     "docs/internals/statistics.md": None,
