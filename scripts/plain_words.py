@@ -48,6 +48,7 @@ PAGES = {
     "docs/internals/development.md": None,
     "docs/internals/events.md": None,
     "docs/internals/known-gaps.md": None,
+    "docs/internals/parallel.md": None,
     "docs/internals/reliability.md": None,
     "docs/internals/statistics.md": None,
     "docs/internals/store.md": None,
@@ -59,6 +60,7 @@ PAGES = {
 # Parts of these pages, between <!-- NAME --> and <!-- /NAME -->, that scripts write from what tests
 # and measurements printed. They are not held to plain words; other generated parts are.
 GENERATED = {
+    "docs/internals/parallel.md": ("rank-bandwidth",),
     "docs/internals/reliability.md": ("soak", "fuzz"),
 }
 # Folders whose headers have comments in plain words, folders in them included. A folder is added
