@@ -49,6 +49,7 @@ PAGES = {
     "docs/internals/events.md": None,
     "docs/internals/known-gaps.md": None,
     "docs/internals/parallel.md": None,
+    "docs/internals/performance.md": None,
     "docs/internals/reliability.md": None,
     "docs/internals/statistics.md": None,
     "docs/internals/store.md": None,
@@ -61,6 +62,7 @@ PAGES = {
 # and measurements printed. They are not held to plain words; other generated parts are.
 GENERATED = {
     "docs/internals/parallel.md": ("rank-bandwidth",),
+    "docs/internals/performance.md": ("throughput", "training"),
     "docs/internals/reliability.md": ("soak", "fuzz"),
 }
 # Folders whose headers have comments in plain words, folders in them included. A folder is added
