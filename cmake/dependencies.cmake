@@ -3,13 +3,15 @@
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-find_package(OpenSSL REQUIRED)
 find_package(nlohmann_json REQUIRED)
-find_package(CLI11 REQUIRED)
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
 
 # LibTorch, by targets of our own: the wheel's CMake files stop where there is no CUDA toolkit, and
 # the CUDA half of LibTorch is opened at run time only when a run asks for it
 # (core/train/device.cpp).
+if(SKBUILD)  # a wheel is built by the Python that asks for it, with the PyTorch that it has
+  set(APPROX_PYTHON ${Python_EXECUTABLE})
+endif()
 if(NOT APPROX_TORCH_DIR)
   find_program(APPROX_PYTHON NAMES python3 python
                HINTS ${CMAKE_SOURCE_DIR}/.venv/bin NO_DEFAULT_PATH)
@@ -33,14 +35,6 @@ add_library(approx_headers INTERFACE)
 target_include_directories(approx_headers INTERFACE ${CMAKE_SOURCE_DIR})
 target_include_directories(approx_headers SYSTEM INTERFACE ${CMAKE_BINARY_DIR}/include)
 target_link_libraries(approx_headers INTERFACE nlohmann_json::nlohmann_json Threads::Threads)
-
-pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
-pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)
-pkg_check_modules(libarchive REQUIRED IMPORTED_TARGET libarchive)
-pkg_check_modules(turbojpeg REQUIRED IMPORTED_TARGET libturbojpeg)
-pkg_check_modules(libpng REQUIRED IMPORTED_TARGET libpng)
-pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
-pkg_check_modules(libcurl REQUIRED IMPORTED_TARGET libcurl)
 
 add_library(approx_torch INTERFACE)
 target_include_directories(approx_torch SYSTEM INTERFACE
@@ -66,6 +60,21 @@ target_link_libraries(approx_torch INTERFACE ${APPROX_OPENMP_RUNTIME})
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/../lib;${APPROX_TORCH_DIR}/lib")
+if(APPROX_OPERATORS_ONLY)
+  # Beside the package `approxtrain` lies the package `torch`, wherever both are installed.
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH OFF)
+  set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/../torch/lib")
+  return()
+endif()
+
+find_package(OpenSSL REQUIRED)
+find_package(CLI11 REQUIRED)
+pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
+pkg_check_modules(libarchive REQUIRED IMPORTED_TARGET libarchive)
+pkg_check_modules(turbojpeg REQUIRED IMPORTED_TARGET libturbojpeg)
+pkg_check_modules(libpng REQUIRED IMPORTED_TARGET libpng)
+pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(libcurl REQUIRED IMPORTED_TARGET libcurl)
 
 # SQLite and its wrapper are linked statically where the system has archives of them, so that a
 # program built on one machine runs on another that has only LibTorch.

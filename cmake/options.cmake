@@ -5,6 +5,7 @@ endif()
 # Kernels are worth more (CMakeLists.txt); for everything else -O3 only costs build time.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 option(APPROX_TESTS "Build the tests" ON)
+option(APPROX_OPERATORS_ONLY "Build the operators for Python and nothing else (python/)" OFF)
 option(APPROX_WERROR "Treat warnings as errors" OFF)
 set(APPROX_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined)")
 
