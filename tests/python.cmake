@@ -39,4 +39,19 @@ if(APPROX_TORCH_PYTHON)  # the Python whose PyTorch the library was built with
               $<TARGET_FILE:${library}>)
     set_tests_properties(python.${name} PROPERTIES TIMEOUT 300 LABELS release)
   endforeach()
+  # The Python package, with the library of this build in place of a wheel's; python.wheel builds a
+  # wheel and uses it away from the tree.
+  set(marker_of_package "not slow and not wheel")
+  set(marker_of_package_slow slow)
+  set(marker_of_wheel wheel)
+  foreach(part package package_slow wheel)
+    add_test(NAME python.${part}
+      COMMAND ${CMAKE_COMMAND} -E env APPROXTRAIN_LIBRARY=$<TARGET_FILE:approxtrain_operators>
+              APPROXTRAIN_PROGRAM=$<TARGET_FILE:approxtrain> PYTHONDONTWRITEBYTECODE=1
+              PYTHONPATH=${CMAKE_SOURCE_DIR}/python/src
+              ${APPROX_TORCH_PYTHON} -m pytest ${CMAKE_SOURCE_DIR}/python -m "${marker_of_${part}}")
+  endforeach()
+  set_tests_properties(python.package PROPERTIES TIMEOUT 300 LABELS release)
+  set_tests_properties(python.package_slow PROPERTIES TIMEOUT 300 LABELS "slow;release")
+  set_tests_properties(python.wheel PROPERTIES TIMEOUT 1800 LABELS soak)
 endif()

@@ -1,0 +1,27 @@
+"""The examples of docs/python.md run."""
+
+import re
+from pathlib import Path
+
+from networks import gradients, images, labels
+from pytorch_networks_path import resnet20
+from torch import nn
+
+PAGE = Path(__file__).parents[2] / "docs/python.md"
+
+
+def test_the_examples_run(capsys):
+    examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
+    applied, printed, own, results = examples
+    assert ".load(" in results  # needs a store: test_load.py
+    model = resnet20(10)
+    names = {"model": model, "images": images(), "labels": labels(),
+             "loss": nn.functional.cross_entropy, "train": lambda model: gradients(model)}
+    exec(compile(applied, str(PAGE), "exec"), names)
+    names["approxtrain"].apply(model, "zero")
+    gradients(model)
+    exec(compile(printed, str(PAGE), "exec"), names)
+    assert "weight_gradient" in capsys.readouterr().out
+    names["approxtrain"].remove(model)
+    exec(compile(own, str(PAGE), "exec"), names)
+    assert "cosine" in capsys.readouterr().out
