@@ -40,6 +40,7 @@ struct Exit {
 void add_sweep(CLI::App& app, GlobalOptions& options);
 void add_train(CLI::App& app, GlobalOptions& options);
 void add_report(CLI::App& app, GlobalOptions& options);
+void add_serve(CLI::App& app, GlobalOptions& options);
 void add_advice(CLI::App& app, GlobalOptions& options);
 void add_bench_kernel(CLI::App& app, GlobalOptions& options);
 void add_tune_kernels(CLI::App& app, GlobalOptions& options);

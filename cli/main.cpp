@@ -62,7 +62,8 @@ void choose_db(GlobalOptions& options) {
 // Whether the command shows what a store holds, and takes it by --db.
 bool only_reads(const CLI::App& app) {
   const auto* report = app.get_subcommand("report");
-  return app.got_subcommand("show") || (report->parsed() && !report->got_subcommand("compare"));
+  return app.got_subcommand("show") || app.got_subcommand("serve") ||
+         (report->parsed() && !report->got_subcommand("compare"));
 }
 
 std::string default_data_dir() {
@@ -127,6 +128,7 @@ int run(int argc, char** argv) {
   add_train(app, options);
   add_sweep(app, options);
   add_report(app, options);
+  add_serve(app, options);
   add_advice(app, options);
   add_bench_kernel(app, options);
   add_tune_kernels(app, options);

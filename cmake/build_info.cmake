@@ -23,7 +23,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
         -- ${sources} OUTPUT_VARIABLE untracked ERROR_QUIET)
       # A name with unusual characters stands in quotes.
       if(changes OR untracked MATCHES
-          "\\.(cpp|h|cu|cuh|cmake|css|gz|sql|toml|txt)\"?(\n|$)|(^|/)CMakeLists")
+          "\\.(cpp|h|cu|cuh|cmake|css|gz|js|sql|toml|txt)\"?(\n|$)|(^|/)CMakeLists")
         set(dirty 1)
       endif()
     endif()

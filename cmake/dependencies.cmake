@@ -93,6 +93,10 @@ add_library(approx_cli_dependencies INTERFACE)
 target_link_libraries(approx_cli_dependencies INTERFACE
   CLI11::CLI11 benchmark::benchmark ${CMAKE_DL_LIBS})
 
+# For `approxtrain serve`; everything else does without.
+pkg_check_modules(httplib IMPORTED_TARGET cpp-httplib)
+set(APPROX_HTTPLIB ${httplib_FOUND})
+
 # For trainings by several processes; everything else does without.
 find_package(MPI COMPONENTS CXX)
 

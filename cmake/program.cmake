@@ -25,7 +25,7 @@ function(approx_program name)
 
   add_executable(${name} ${catalogue})
   target_link_libraries(${name}
-    PRIVATE approx_cli approx_base approx_products approx_digest approx_config approx_catalogue
-      approx_data approx_results
+    PRIVATE approx_cli approx_serve approx_base approx_products approx_digest approx_config
+      approx_catalogue approx_data approx_results
       ${arg_IN_BOTH} ${arg_IN_PROGRAM})
 endfunction()

@@ -153,6 +153,11 @@ approx_cli_test(screens 120
 approx_cli_test(html_page 300
   html_page_test.py ${CMAKE_SOURCE_DIR}/results/measured/amd-epyc-2core-2026-11-21/wang2019.db)
 set_tests_properties(cli.html_page PROPERTIES SKIP_RETURN_CODE 77)
+if(TARGET approxtrain_http)
+  approx_cli_test(serve 120 serve_test.py)
+  approx_cli_test(serve_page 120 serve_page_test.py)
+  set_tests_properties(cli.serve_page PROPERTIES SKIP_RETURN_CODE 77)
+endif()
 # docs/results/ is made from the databases in results/measured/ and from nothing else.
 add_test(NAME cli.results_page
   COMMAND ${CMAKE_COMMAND} -E env APPROXTRAIN_PROGRAM=$<TARGET_FILE:approxtrain>

@@ -2,6 +2,13 @@
 file(GLOB_RECURSE plain_tests CONFIGURE_DEPENDS
   base/*_test.cpp core/config/*_test.cpp core/experiment/*_test.cpp core/data/*_test.cpp
   core/data/*_slow.cpp core/train/trace/*_test.cpp results/*_test.cpp cli/*_test.cpp)
+# The page of `serve`, by itself: its room is a library of its own.
+list(FILTER plain_tests EXCLUDE REGEX "/cli/serve/")
+file(GLOB serve_tests CONFIGURE_DEPENDS cli/serve/*_test.cpp)
+approx_test(serve_test
+  SOURCES ${serve_tests}
+  LIBRARIES approx_serve approx_base approx_products approx_digest approx_config approx_catalogue
+    approx_data approx_results)
 # Of the program, as far as it is tested without its commands.
 set(cli_sources
   machine plot text
