@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""That scripts/check-text finds wrong includes, wrong tables of arrows and links that lead nowhere,
-in a small checkout."""
+"""That scripts/check-text finds wrong includes, wrong tables of arrows, links that lead nowhere
+and long subjects of commits, in a small checkout."""
 
 import os
 import shutil
@@ -9,6 +9,9 @@ import sys
 import tempfile
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+sys.path.insert(0, os.path.join(ROOT, "scripts"))
+
+import commit_subjects  # noqa: E402
 
 FILES = {
     "base/a.h": "",
@@ -130,8 +133,8 @@ def check(changes, replaced):
         for path, text in {**FILES, "docs/internals/architecture.md": PICTURE, **changes}.items():
             write(folder, path, text)
         write(folder, "scripts/check-text", script)
-        shutil.copy(os.path.join(ROOT, "scripts", "plain_words.py"),
-                    os.path.join(folder, "scripts"))
+        for module in ("commit_subjects.py", "plain_words.py"):
+            shutil.copy(os.path.join(ROOT, "scripts", module), os.path.join(folder, "scripts"))
         # What the format of C++ is, is not the question here.
         write(folder, ".venv/bin/clang-format", "#!/bin/sh\n")
         for path in ("scripts/check-text", ".venv/bin/clang-format"):
@@ -142,6 +145,39 @@ def check(changes, replaced):
             subprocess.run([*command, "--fix"], capture_output=True, check=False)
         done = subprocess.run(command, capture_output=True, text=True)
         return done.stdout + done.stderr, done.returncode
+
+
+def commit(folder, subject):
+    """Makes a commit; returns its hash."""
+    git = ["git", "-C", folder, "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", subject], check=True)
+    done = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def subjects():
+    """What is wrong with the check of subjects, as texts."""
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        if "not a git checkout" not in commit_subjects.why_unknown(folder):
+            wrong.append("no checkout is taken for one")
+        subprocess.run(["git", "init", "-q", folder], check=True)
+        commit(folder, "s" * 73)
+        since = commit(folder, "s" * 74)
+        fit, long = commit(folder, "é" * 72), commit(folder, "l" * 73)
+        if commit_subjects.why_unknown(folder, since) or not commit_subjects.why_unknown(folder):
+            wrong.append("a known commit is unknown, or an unknown one known")
+        found = commit_subjects.faults(folder, since, excepted=())
+        if [short for short, _ in found] != [long[:12]]:
+            wrong.append(f"of {fit} and {long} found {found}")
+        if commit_subjects.faults(folder, since, excepted=(long,)):
+            wrong.append("a commit that is excepted is found")
+        shallow = os.path.join(folder, "shallow")
+        subprocess.run(["git", "clone", "-q", "--depth", "1", "file://" + folder, shallow],
+                       check=True, capture_output=True)
+        if "shallow" not in commit_subjects.why_unknown(shallow, since):
+            wrong.append("a shallow clone is checked")
+    return wrong
 
 
 def main():
@@ -155,6 +191,9 @@ def main():
         if not ok:
             failed += 1
             print(f"{what}: expected {expected or 'no finding'}, found:\n{output}")
+    for what in subjects():
+        failed += 1
+        print(f"subjects of commits: {what}")
     print(f"{len(CASES)} checkouts, {failed} failed")
     return 1 if failed else 0
 
