@@ -60,7 +60,7 @@ void print_advice(const AdviceFlags& flags) {
       for_person ? shown_table(table, &flags.columns) : render(table, format, flags.columns.names),
       flags.out);
   if (table.rows.empty()) {
-    std::fputs("nothing was measured there; approxtrain advice without options has all that was\n",
+    std::fputs("nothing was measured there; approxtrain advice without options shows everything\n",
                stderr);
   }
 }
@@ -69,19 +69,19 @@ void print_advice(const AdviceFlags& flags) {
 
 void add_advice(CLI::App& app, GlobalOptions& /*options*/) {
   auto* command = app.add_subcommand(
-      "advice", "Which method to use on which hardware, by the results that are installed");
+      "advice", "Show which method to use on which hardware, from the installed results");
   command->footer("approxtrain advice --hardware gpu --precision bf16");
   const auto flags = std::make_shared<AdviceFlags>();
   add_choice(*command, "--hardware", flags->filter.hardware, {"cpu", "gpu"}, "Only this hardware");
   add_choice(*command, "--precision", flags->filter.precision, names_of_enum<Precision>(),
              "Only training in this precision");
   command->add_flag("--all", flags->filter.all_networks,
-                    "Every network that was measured, not the one that says most");
+                    "Show every network that was measured, not only the most telling one");
   add_choice(*command, "--format", flags->format, {"md", "csv", "json", "jsonl", "tex"},
-             "Markdown, CSV, one JSON document, a JSON object a line, a LaTeX table; without it a "
-             "table that fits the terminal, and Markdown in a pipe");
+             "Markdown, CSV, JSON, JSON lines or LaTeX (default: Markdown, on a terminal a table "
+             "that fits it)");
   add_column_flags(*command, flags->columns);
-  command->add_option("--out", flags->out, "Write to a file, not to standard output");
+  command->add_option("--out", flags->out, "Write to this file instead of standard output");
   command->callback([flags] { print_advice(*flags); });
 }
 

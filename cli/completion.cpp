@@ -125,9 +125,10 @@ const std::map<std::string, Choices>& named_choices() {
 // What may stand for an option: names of the catalogue and of files, or the words of its type
 // ("md|csv"). A number, a time and a pattern have none.
 Choices choices_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  if (type == "N") return {};  // `show run ID` is none of `sweep status ID`
   const auto found = named_choices().find(option.get_name(option.get_positional()));
   if (found != named_choices().end()) return found->second;
-  const std::string type = option.get_type_name();
   if (type.find('|') != std::string::npos) {
     const auto words = split(type, "|");
     return {{words.begin(), words.end()}, false};

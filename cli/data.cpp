@@ -193,10 +193,11 @@ void add_data(CLI::App& app, GlobalOptions& globals) {
   data->footer("approxtrain data import cifar10 cifar-10-binary.tar.gz");
   const auto options = std::make_shared<DataOptions>();
 
-  auto* list_command = data->add_subcommand("list", "What data sets there are and which are here");
+  auto* list_command =
+      data->add_subcommand("list", "List the data sets, and which of them are here");
   list_command->footer("approxtrain data list");
   add_choice(*list_command, "--format", options->format, {"md", "csv", "json"},
-             "Markdown (the default but on a terminal, which the table is fitted to), CSV, JSON");
+             "Markdown, CSV or JSON (default: Markdown, on a terminal a table that fits it)");
   list_command->callback([options, &globals] { list(*options, globals); });
 
   auto* import_command =
@@ -206,17 +207,18 @@ void add_data(CLI::App& app, GlobalOptions& globals) {
       ->required();
   import_command->add_option("PATH", options->path,
                              "The folder or archive with the data set's files");
-  import_command->add_option("--from", options->from, "The same as PATH");
+  import_command->add_option("--from", options->from, "Another way to give PATH");
   auto* shorter =
       add_integer(*import_command, "--shorter-side", options->shorter_side, 0, 1 << 20,
-                  "Photographs only: store larger ones with a shorter side of N pixels, written "
-                  "anew as JPEG; 0 stores every file as it is (default: the data set's own limit)");
-  auto* longer = add_integer(*import_command, "--longer-side", options->longer_side, 1, 1 << 20,
-                             "The same of the longer side, as FFCV does");
+                  "Photographs only: shrink larger ones to a shorter side of N pixels, as new "
+                  "JPEGs. 0 stores every file as it is (default: the data set's limit)");
+  auto* longer = add_integer(
+      *import_command, "--longer-side", options->longer_side, 1, 1 << 20,
+      "Photographs only: shrink larger ones to a longer side of N pixels, as FFCV does");
   longer->excludes(shorter);
   import_command->add_flag("--skip-damaged", options->skip_damaged,
-                           "Photographs only: leave out files that cannot be decoded, list them on "
-                           "stderr and go on; without it the first one ends the import");
+                           "Photographs only: leave out files that cannot be decoded, and list "
+                           "them on stderr. Without this flag the first such file ends the import");
   import_command->callback([options, &globals, shorter, longer] {
     options->has_shorter = shorter->count() > 0;
     options->has_longer = longer->count() > 0;
@@ -228,9 +230,9 @@ void add_data(CLI::App& app, GlobalOptions& globals) {
   fetch_command->footer("approxtrain data fetch cifar10");
   fetch_command->add_option("name", options->name, "The data set, as `data list` names it")
       ->required();
-  fetch_command->add_option("--mirror", options->mirror,
-                            "An https folder to take the files from instead; their checksums "
-                            "stay the publisher's");
+  fetch_command->add_option(
+      "--mirror", options->mirror,
+      "An https folder to take the files from; they must still have the publisher's checksums");
   fetch_command->callback([options, &globals] {
     const auto& entry = Registry<DatasetEntry>::instance().find(options->name);
     if (entry.files.empty() && entry.embedded == nullptr) {
@@ -244,9 +246,10 @@ void add_data(CLI::App& app, GlobalOptions& globals) {
     print_imported(dataset, globals.data_dir);
   });
 
-  auto* verify_command = data->add_subcommand("verify", "Hold packed data sets to their checksums");
+  auto* verify_command =
+      data->add_subcommand("verify", "Compare packed data sets with their checksums");
   verify_command->footer("approxtrain data verify cifar10");
-  verify_command->add_option("names", options->names, "Data sets; all that are here if none");
+  verify_command->add_option("names", options->names, "The data sets (default: all that are here)");
   verify_command->callback([options, &globals] { verify(*options, globals); });
 }
 

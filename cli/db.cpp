@@ -36,18 +36,17 @@ void migrate(const std::string& db) {
   const auto [from, to] = migrate_store(db);
   const std::string text =
       from == to ? fmt::format("{}: has schema {}, which is this program's", db, to)
-                 : fmt::format("{}: schema {} became {}; what it was is in {}.v{}.backup", db, from,
-                               to, db, from);
+                 : fmt::format("{}: schema {} became {}; the old database is in {}.v{}.backup", db,
+                               from, to, db, from);
   std::fputs((printable(text) + "\n").c_str(), stderr);
 }
 
 std::string merged_text(const std::string& db, const MergeCounts& counts) {
   std::string text =
-      fmt::format("{}: {} results taken in, {} were there", db, counts.added, counts.present);
+      fmt::format("{}: {} results added, {} were there already", db, counts.added, counts.present);
   if (counts.running > 0) {
     text += fmt::format(
-        "; {} left out, which are running or whose sweep died: merge again when it "
-        "is over",
+        "; {} left out, which are running or whose sweep died: merge again when they have ended",
         counts.running);
   }
   return printable(text) + "\n";
@@ -102,12 +101,11 @@ void rebuild(const std::string& db, const std::string& out, int64_t journal) {
                stderr);
   }
   if (!rebuilt.old_journal.empty()) {
-    std::fputs(
-        fmt::format("{} belongs to the old database: move both away before the new one takes "
-                    "its place, for SQLite would apply it to that\n",
-                    printable(rebuilt.old_journal))
-            .c_str(),
-        stderr);
+    std::fputs(fmt::format("{} belongs to the old database: move both away before the new one "
+                           "takes its place, or SQLite applies it to the new one\n",
+                           printable(rebuilt.old_journal))
+                   .c_str(),
+               stderr);
   }
   std::fputs(fmt::format("{}: {} runs, {} kernel benchmarks, {} studies; {}\n", printable(out),
                          rebuilt.runs, rebuilt.kernel_runs, rebuilt.study_runs,
@@ -145,11 +143,13 @@ void add_rebuild(CLI::App& db, const GlobalOptions& options) {
   };
   const auto flags = std::make_shared<Flags>();
   auto* command = db.add_subcommand(
-      "rebuild", "Make a lost or damaged one anew, from its journal and the logs of its runs");
+      "rebuild",
+      "Make a lost or damaged database again, from its journal and the logs of its runs");
   command->footer("approxtrain db rebuild saved.db --db lost.db");
-  command->add_option("OUT", flags->out, "The new one; must not exist (default: --db)");
+  command->add_option("OUT", flags->out,
+                      "Path of the new database; no file may be there (default: --db)");
   add_integer(*command, "--journal", flags->journal, 1, 1'000'000'000,
-              "that of a database that this one took the place of (default: the last)");
+              "number of the journal, if another database stood here before (default: the last)");
   command->callback([flags, &options] {
     if (!flags->out.empty() && !is_same_place(flags->out, options.db)) check_new(flags->out);
     rebuild(options.db, flags->out.empty() ? options.db : flags->out, flags->journal);
@@ -161,9 +161,10 @@ void add_gc(CLI::App& db, const GlobalOptions& options) {
   auto* command = db.add_subcommand("gc", "Remove what no result needs, and compact the database");
   command->footer("approxtrain db gc --dry-run --db results.db");
   command->add_flag("--finished", flags->finished,
-                    "also the folders of runs whose results are in the database");
-  command->add_flag("--backups", flags->backups, "also the copies of before a migration");
-  command->add_flag("--dry-run", flags->dry_run, "say what it would remove; remove nothing");
+                    "remove also the folders of runs whose results are in the database");
+  command->add_flag("--backups", flags->backups,
+                    "remove also the copies that were made before a migration");
+  command->add_flag("--dry-run", flags->dry_run, "show what would be removed; remove nothing");
   command->callback([flags, &options] {
     collect_garbage(options.db, *flags,
                     [&](const GarbageFound& found) { print_garbage(found, *flags); });
@@ -173,28 +174,29 @@ void add_gc(CLI::App& db, const GlobalOptions& options) {
 }  // namespace
 
 void add_db(CLI::App& app, GlobalOptions& options) {
-  auto* db = app.add_subcommand("db", "Check, copy, merge and export the store of results");
+  auto* db = app.add_subcommand("db", "Check, copy, merge and export the database of results");
   db->footer("approxtrain db check --db results.db");
   db->require_subcommand(1);
 
-  auto* checked =
-      db->add_subcommand("check", "Whether the stored numbers may be trusted; exit 4 if not");
+  auto* checked = db->add_subcommand(
+      "check", "Check whether the stored numbers can be trusted; exit code 4 if not");
   checked->footer("approxtrain db check --db results.db");
   checked->callback([&options] { check(options.db); });
 
   const auto out = std::make_shared<std::string>();
-  auto* backup = db->add_subcommand("backup", "A complete copy, also while a sweep runs");
+  auto* backup = db->add_subcommand("backup", "Make a complete copy, also while a sweep runs");
   backup->footer("approxtrain db backup copy.db --db results.db");
-  backup->add_option("OUT", *out, "The copy; must not exist")->required();
+  backup->add_option("OUT", *out, "Path of the copy; no file may be there")->required();
   backup->callback([out, &options] {
     check_new(*out);
     backup_store(options.db, *out);
   });
 
   const auto folder = std::make_shared<std::string>();
-  auto* export_tables = db->add_subcommand("export", "Every table as a CSV file");
+  auto* export_tables = db->add_subcommand("export", "Write every table as a CSV file");
   export_tables->footer("approxtrain db export tables --db results.db");
-  export_tables->add_option("FOLDER", *folder, "Made where it is missing")->required();
+  export_tables->add_option("FOLDER", *folder, "Folder of the CSV files; made if it is missing")
+      ->required();
   export_tables->callback([folder, &options] {
     check_output(*folder);
     for (const auto& path : export_store(Snapshot(options.db), *folder)) {
@@ -202,15 +204,16 @@ void add_db(CLI::App& app, GlobalOptions& options) {
     }
   });
 
-  auto* migrated =
-      db->add_subcommand("migrate", "Bring it to this program's schema, as the next sweep would");
+  auto* migrated = db->add_subcommand(
+      "migrate", "Change the database to this program's schema, as the next sweep would");
   migrated->footer("approxtrain db migrate --db results.db");
   migrated->callback([&options] { migrate(options.db); });
 
   const auto others = std::make_shared<std::vector<std::string>>();
-  auto* merge = db->add_subcommand("merge", "Take what is in other databases into this one");
+  auto* merge = db->add_subcommand("merge", "Copy the results of other databases into this one");
   merge->footer("approxtrain db merge theirs.db others/ --db results.db");
-  merge->add_option("FILE", *others, "The others, or a folder of them; only read")->required();
+  merge->add_option("FILE", *others, "Other databases, or folders of them; they are only read")
+      ->required();
   merge->callback([others, &options] {
     const auto counts = merge_stores(options.db, databases_in(*others, options.db));
     std::fputs(merged_text(options.db, counts).c_str(), stderr);
@@ -219,7 +222,7 @@ void add_db(CLI::App& app, GlobalOptions& options) {
   add_rebuild(*db, options);
   add_gc(*db, options);
 
-  auto* schema = db->add_subcommand("schema", "Its tables and views as SQL");
+  auto* schema = db->add_subcommand("schema", "Print the tables and views of a database as SQL");
   schema->footer("approxtrain db schema");
   schema->callback([] { std::fputs(schema_text().c_str(), stdout); });
 }

@@ -15,31 +15,30 @@ namespace {
 constexpr size_t kColumns = 80;
 constexpr size_t kIndent = 26;
 
+// `text` in lines from the column `indent` on, which the first one has reached.
+std::string wrapped(const std::string& text, size_t indent) {
+  std::string out, word;
+  size_t column = indent;
+  std::istringstream words(text);
+  while (words >> word) {
+    const bool first = column == indent;
+    if (!first && column + 1 + word.size() > kColumns) {
+      out += "\n" + std::string(indent, ' ') + word;
+      column = indent + word.size();
+      continue;
+    }
+    out += (first ? "" : " ") + word;
+    column += (first ? 0 : 1) + word.size();
+  }
+  return out + "\n";
+}
+
 // `head`, then `text` in the columns from kIndent on.
 std::string entry(const std::string& head, const std::string& text) {
   std::string out = "  " + head;
-  size_t column = out.size();
-  if (column + 2 > kIndent) {
-    out += "\n";
-    column = 0;
-  }
-  out += std::string(kIndent - column, ' ');
-  column = kIndent;
-  std::istringstream words(text);
-  std::string word;
-  bool first = true;
-  while (words >> word) {
-    if (!first && column + 1 + word.size() > kColumns) {
-      out += "\n" + std::string(kIndent, ' ');
-      column = kIndent;
-      first = true;
-    }
-    if (!first) out += " ", ++column;
-    out += word;
-    column += word.size();
-    first = false;
-  }
-  return out + "\n";
+  const bool has_room = out.size() + 2 <= kIndent;
+  out += has_room ? std::string(kIndent - out.size(), ' ') : "\n" + std::string(kIndent, ' ');
+  return out + wrapped(text, kIndent);
 }
 
 std::string path_of(const CLI::App& command) {
@@ -142,8 +141,7 @@ std::string help_text(const CLI::App& command) {
   std::string usage = "Usage: " + path + " [OPTIONS]";
   if (!commands.empty()) usage += positionals.empty() ? " COMMAND" : " [COMMAND]";
   usage += words;
-  out += entry(command.get_description(), "");
-  out = out.substr(0, out.find_last_not_of(" \n") + 1) + "\n\n" + usage + "\n";
+  out += "  " + wrapped(command.get_description(), 2) + "\n" + usage + "\n";
   if (!commands.empty()) {
     out += "\nCommands:\n";
     for (const auto* sub : commands) out += entry(sub->get_name(), sub->get_description());

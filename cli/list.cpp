@@ -306,7 +306,8 @@ Listing overview(std::span<const Kind> kinds, const GlobalOptions& options) {
 void print(const Listing& listing, const std::string& format, const ColumnFlags* columns) {
   if (format == "json") {
     if (columns != nullptr && !columns->names.empty()) {
-      throw usage_error("--columns: JSON has all; leave out --columns or take --format csv");
+      throw usage_error(
+          "--columns: JSON always has all columns; leave out --columns, or take --format csv");
     }
     std::cout << json_text({{"schema", "approxtrain.table/1"}, {"rows", listing.json}}, 2) << '\n';
   } else {
@@ -317,7 +318,7 @@ void print(const Listing& listing, const std::string& format, const ColumnFlags*
 }  // namespace
 
 void add_list(CLI::App& app, GlobalOptions& options) {
-  auto* command = app.add_subcommand("list", "List what an experiment can name");
+  auto* command = app.add_subcommand("list", "List methods, networks, data sets and experiments");
   command->footer("approxtrain list methods\napproxtrain list networks --format json");
   command->require_subcommand(0, 1);
   static constexpr Kind kKinds[] = {
@@ -326,15 +327,15 @@ void add_list(CLI::App& app, GlobalOptions& options) {
       {"networks", "Networks, their sizes and convolutions", list_networks},
       {"datasets", "Data sets the program knows", list_datasets},
       {"experiments", "Experiment files that a sweep finds by name", list_experiments, true},
-      {"papers", "Tables and figures of the papers, and what the store has of them", list_papers,
-       true}};
+      {"papers", "Tables and figures of the papers, and how many of their runs are done",
+       list_papers, true}};
   for (const auto& kind : kKinds) {
     auto* sub = command->add_subcommand(kind.name, kind.help);
     sub->footer(fmt::format("approxtrain list {} --format json", kind.name));
     auto format = std::make_shared<std::string>();
     auto columns = std::make_shared<ColumnFlags>();
     add_choice(*sub, "--format", *format, {"md", "csv", "json"},
-               "Markdown (the default but on a terminal, which the table is fitted to), CSV, JSON");
+               "Markdown, CSV or JSON (default: Markdown, on a terminal a table that fits it)");
     add_column_flags(*sub, *columns);
     sub->callback([format, columns, kind, &options] {
       if (kind.of_runs) check_db(options);

@@ -106,23 +106,27 @@ std::string command_line(int argc, char** argv) {
 int run(int argc, char** argv) {
   CLI::App app("Measures approximate training methods for neural networks", "approxtrain");
   app.fallthrough();
-  app.set_help_flag("--help,-h", "this text");
+  app.set_help_flag("--help,-h", "show this help");
   GlobalOptions options;
   options.command_line = command_line(argc, argv);
   bool version = false;
   std::string version_format;
-  const auto* db_flag =
-      app.add_option("--db", options.db, "database of results (APPROXTRAIN_DB)")->type_name("FILE");
-  app.add_option("--data-dir", options.data_dir, "packed data sets (APPROXTRAIN_DATA)")
+  const auto* db_flag = app.add_option("--db", options.db,
+                                       "database of results (default: APPROXTRAIN_DB, else "
+                                       "approxtrain.db here, else in the data folder)")
+                            ->type_name("FILE");
+  app.add_option(
+         "--data-dir", options.data_dir,
+         "folder of packed data sets (default: APPROXTRAIN_DATA, else data in the data folder)")
       ->type_name("DIR");
   app.add_flag_callback(
       "--no-verify", [&] { options.verify_data = false; },
-      "trust packed data sets without reading them through");
+      "use packed data sets without comparing their checksums");
   add_choice(app, "--progress", options.progress, {"auto", "bar", "log", "json", "none"},
-             "default auto");
-  app.add_flag("--verbose,-v", options.verbose, "say more on stderr");
+             "how progress is shown: auto is a bar on a terminal, else lines (default auto)");
+  app.add_flag("--verbose,-v", options.verbose, "print more to stderr");
   app.add_flag("--version", version, "version of the program (with --format json: all of it)");
-  add_choice(app, "--format", version_format, {"text", "json"}, "of --version")->group("");
+  add_choice(app, "--format", version_format, {"text", "json"}, "format of --version")->group("");
   app.require_subcommand(0, 1);
 
   add_train(app, options);

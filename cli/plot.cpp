@@ -42,7 +42,9 @@ fs::path find_script(const std::string& name) {
     note_input((folder / "style.gp").string());  // which all of them load
     return fs::absolute(path);
   }
-  throw usage_error("the figure {}.gp is not beside the program", name);
+  throw usage_error(
+      "plots/{}.gp is missing beside the program; install the program again (cmake --install)",
+      name);
 }
 
 // The files that gnuplot reads and writes, by names inside its folder.

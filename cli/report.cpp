@@ -53,7 +53,7 @@ void write_table(const Table& table, const ReportFlags& flags, const GlobalOptio
                  const std::string& script, const std::string& if_empty) {
   if (is_picture(flags)) {
     if (script.empty()) {
-      throw usage_error("--format {}: there is no picture of this table", flags.format);
+      throw usage_error("--format {}: this table has no picture; take --format csv", flags.format);
     }
     put(draw(script, render(table, "csv"), flags.format), flags);
   } else if (flags.format.empty() && flags.out.empty()) {
@@ -89,7 +89,7 @@ void write_paper(const ReportFlags& flags, const GlobalOptions& options) {
 }
 
 void write_page(const ReportFlags& flags, const GlobalOptions& options) {
-  if (!flags.format.empty()) throw usage_error("--format: the page is HTML and nothing else");
+  if (!flags.format.empty()) throw usage_error("--format: the page is always HTML; leave it out");
   const auto draw_svg = [](const std::string& script, const std::string& csv) {
     return draw(script, csv, "svg");
   };
@@ -147,7 +147,7 @@ void check_experiment(const std::string& word, const Snapshot& snapshot,
 }  // namespace
 
 void add_report(CLI::App& app, GlobalOptions& options) {
-  auto* report = app.add_subcommand("report", "Tables, figures and a page of what the store holds");
+  auto* report = app.add_subcommand("report", "Show the results as tables, figures or a page");
   report->footer(
       "approxtrain report paper wang2019:table5\n"
       "approxtrain report html --out report.html");
@@ -155,12 +155,12 @@ void add_report(CLI::App& app, GlobalOptions& options) {
   flags->report.catalogue = &Catalogue::embedded();
   add_choice(*report, "--format", flags->format,
              {"md", "csv", "json", "jsonl", "tex", "svg", "png"},
-             "Markdown (the default but on a terminal, which a table is fitted to), CSV, one JSON "
-             "document, a JSON object a line, a LaTeX table; svg and png draw what has a picture");
-  report->add_option("--out", flags->out, "Write to a file, not to standard output");
+             "Markdown, CSV, JSON, JSON lines or LaTeX (default: Markdown, on a terminal a table "
+             "that fits it); svg and png draw a picture");
+  report->add_option("--out", flags->out, "Write to this file instead of standard output");
   add_column_flags(*report, flags->columns);
   report->add_flag("--include-tainted", flags->report.include_tainted,
-                   "Count timing runs that were disturbed or shared the machine");
+                   "Use timing runs too that were disturbed or shared the machine");
   report
       ->add_option_function<std::string>(
           "--margin",
@@ -172,8 +172,8 @@ void add_report(CLI::App& app, GlobalOptions& options) {
                 "10%",
                 printable(text));
           },
-          "What a method may lose (advice, compare, and to choose a target where --target may): "
-          "points (0.5pp) or a share of the dense error (10%); default 10% for advice, else 0.5pp")
+          "Accuracy that a method may lose, in points (0.5pp) or as a share of the dense error "
+          "(10%). Default: 10% for advice, 0.5pp for compare and for targets that are not given")
       ->type_name("MARGIN");
   report
       ->add_option_function<std::string>(
@@ -187,8 +187,8 @@ void add_report(CLI::App& app, GlobalOptions& options) {
             }
             flags->report.target = target->value;
           },
-          "Accuracy to reach, a share (table, tta, profile, advice, cascade; default the "
-          "experiment's, else from dense, in table none)")
+          "Accuracy to reach, as a share (0.9), in table, tta, profile, advice and cascade. "
+          "Default: the experiment's target, else one from dense (in table none)")
       ->type_name("SHARE");
   // The options above may stand before or after the name of the table.
   const auto add_table = [&](const std::string& name, const std::string& about) {
@@ -204,7 +204,7 @@ void add_report(CLI::App& app, GlobalOptions& options) {
   const auto add_scale = [&](CLI::App* table) {
     table
         ->add_option("--scale", flags->scale,
-                     "full, reduced or smoke (default that with most results)")
+                     "full, reduced or smoke (default: the one with most results)")
         ->type_name("SCALE");
   };
   const auto* second = add_experiment(report, flags->experiment);
@@ -218,17 +218,19 @@ void add_report(CLI::App& app, GlobalOptions& options) {
     tables.emplace_back(table, kind);
   }
   auto* paper = add_table("paper", "A table or figure of a paper, its numbers beside ours");
-  paper->add_option("ITEM", flags->item, "Such as wang2019:table5; `list papers` has them")
+  paper
+      ->add_option("ITEM", flags->item,
+                   "Table or figure, such as wang2019:table5; `list papers` shows all")
       ->required();
   add_scale(paper);
   paper->footer("approxtrain report paper wang2019:table5 --scale reduced");
-  auto* compare = add_table("compare", "What is the same in two stores, B against A");
-  compare->add_option("A", flags->a, "A database")->required();
-  compare->add_option("B", flags->b, "Another")->required();
+  auto* compare = add_table("compare", "How the rows of two databases differ: B against A");
+  compare->add_option("A", flags->a, "The database to compare with")->required();
+  compare->add_option("B", flags->b, "The database that is judged")->required();
   compare
       ->add_option_function<std::string>(
           "--fail-on", [flags](const std::string& text) { flags->fail_on = split_list(text); },
-          "End with exit code 4 if a row is slower, inferior or differs")
+          "End with exit code 4 if a row has one of these verdicts: slower, inferior, differs")
       ->type_name("VERDICT,...");
   compare->footer("approxtrain report compare before.db after.db --fail-on slower,inferior");
   auto* html = add_table("html", "Everything as one page that opens from disk");
@@ -239,7 +241,7 @@ void add_report(CLI::App& app, GlobalOptions& options) {
     check_printed_or_written(flags->out);
     const bool is_page = html->parsed() || is_picture(*flags);
     if (is_page && !flags->columns.names.empty()) {
-      throw usage_error("--columns: is of tables; the {} has all",
+      throw usage_error("--columns: a {} has no columns to choose; leave it out",
                         html->parsed() ? "page" : "picture");
     }
     const bool on_screen = flags->format.empty() && flags->out.empty() && output_width();

@@ -135,12 +135,14 @@ void show(const ShowFlags& flags) {
 }  // namespace
 
 void add_schedule(CLI::App& app, GlobalOptions& /*options*/) {
-  auto* command = app.add_subcommand("schedule", "Show when a schedule approximates what");
+  auto* command =
+      app.add_subcommand("schedule", "Show which layers a schedule approximates at which steps");
   command->footer(
       "approxtrain schedule show slice:layers=2::2,steps=::4 "
       "--network resnet20");
   command->require_subcommand(1);
-  auto* picture = command->add_subcommand("show", "Draw layers by steps");
+  auto* picture =
+      command->add_subcommand("show", "Draw the layers and steps that a schedule approximates");
   picture->footer(
       "approxtrain schedule show slice:layers=2::2,steps=::4 "
       "--network resnet20");
@@ -149,18 +151,19 @@ void add_schedule(CLI::App& app, GlobalOptions& /*options*/) {
   picture->add_option("--network", flags->network, "network, as name:key=value")
       ->type_name("NAME")
       ->required();
-  picture->add_option("--method", flags->method, "method of the run")->type_name("NAME");
+  picture
+      ->add_option("--method", flags->method, "method of the run (default: the picture names none)")
+      ->type_name("NAME");
   add_integer(*picture, "--steps", flags->extent.steps, 1, 1000, "steps to draw (default 8)");
   add_integer(*picture, "--steps-per-epoch", flags->extent.steps_per_epoch, 1, 1'000'000'000,
-              "of a training, for windows in epochs (default 100)");
+              "steps in an epoch, for windows in epochs (default 100)");
   add_integer(*picture, "--total-steps", flags->extent.total_steps, 1, 1'000'000'000,
-              "of a training, for windows in shares (default 10 epochs)");
+              "steps of the whole training, for windows in shares (default 10 epochs)");
   add_integer(*picture, "--ranks", flags->extent.ranks, 1, 4096,
-              "of a training by several processes (default 1)");
-  add_integer(*picture, "--rank", flags->extent.rank, 0, 4095,
-              "which of them is drawn (default 0)");
+              "processes that train together (default 1)");
+  add_integer(*picture, "--rank", flags->extent.rank, 0, 4095, "rank that is drawn (default 0)");
   add_choice(*picture, "--format", flags->format, {"md", "csv", "svg", "png"},
-             "a picture in text, its cells, or drawn (default md)");
+             "picture as text, its cells as CSV, or a drawing (default md)");
   picture->callback([flags] { show(*flags); });
 }
 

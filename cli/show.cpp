@@ -10,7 +10,7 @@
 namespace approx {
 
 void add_show(CLI::App& app, GlobalOptions& options) {
-  auto* show = app.add_subcommand("show", "Everything about one run");
+  auto* show = app.add_subcommand("show", "Show everything about one run");
   show->footer("approxtrain show run 12 --db results.db");
   show->require_subcommand(1);
 
@@ -18,10 +18,11 @@ void add_show(CLI::App& app, GlobalOptions& options) {
     int64_t id = 0;
     std::string format = "md";
   };
-  auto* run = show->add_subcommand("run", "Its configuration, environment, metrics and layers");
+  auto* run =
+      show->add_subcommand("run", "Show a run's configuration, environment, metrics and layers");
   const auto flags = std::make_shared<RunFlags>();
   add_integer(*run, "ID", flags->id, 1, std::numeric_limits<int64_t>::max(),
-              "Its number in `report runs`")
+              "The run's number in `report runs`")
       ->required();
   add_choice(*run, "--format", flags->format, {"md", "json"}, "Markdown or one JSON document");
   run->callback([flags, &options] {

@@ -60,7 +60,10 @@ void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptio
     request.recipe = load_recipe(recipe, flags.asked_by);
   }
   for (auto& method : request.methods) {
-    if (is_mixed(parse_spec(method).name)) throw usage_error("study: \"mixed\" is no method");
+    if (is_mixed(parse_spec(method).name)) {
+      throw usage_error(
+          "study: --method: \"mixed\" is not a method; name the methods that it mixes");
+    }
     method = Catalogue::embedded().method_params(method).to_string();
   }
   // Before minutes of computing rather than after them.
@@ -102,6 +105,16 @@ void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptio
   std::fputs(shown_rows(header, rows, nullptr, flags.format).c_str(), stdout);
 }
 
+std::string help_of(const ParamSpec& param) {
+  const std::string fallback = value_text(param.fallback);
+  return fallback.empty() ? param.help : fmt::format("{} (default {})", param.help, fallback);
+}
+
+std::string type_of(const ParamSpec& param) {
+  if (!param.choices.empty()) return fmt::format("{}", fmt::join(param.choices, "|"));
+  return std::holds_alternative<std::string>(param.fallback) ? "NAME" : "N";
+}
+
 }  // namespace
 
 void run_study_item(const Experiment& experiment, const StudyItem& item,
@@ -136,18 +149,19 @@ void add_study(CLI::App& app, GlobalOptions& options) {
           ->add_option_function<std::string>(
               "--" + param.name,
               [flags, name = param.name](const std::string& text) { flags->params[name] = text; },
-              fmt::format("{} (default {})", param.help, value_text(param.fallback)))
-          ->type_name(std::holds_alternative<std::string>(param.fallback) ? "NAME" : "N");
+              help_of(param))
+          ->type_name(type_of(param));
     }
     if (!info.methods.empty()) {
       study
           ->add_option("--method", flags->methods,
-                       fmt::format("methods (default {})", fmt::join(info.methods, ",")))
+                       fmt::format("methods (default {})", fmt::join(info.methods, ", ")))
           ->type_name("NAME,...");
     }
-    add_integer(*study, "--threads", flags->threads, 1, 4096, "default 1");
+    add_integer(*study, "--threads", flags->threads, 1, 4096,
+                "threads of the computation (default 1)");
     add_choice(*study, "--format", flags->format, {"md", "csv", "json"},
-               "default md, on a terminal fitted to it");
+               "Markdown, CSV or JSON (default: Markdown, on a terminal a table that fits it)");
     study->add_flag("--no-store", flags->no_store, "keep no record in the database");
     study->callback([&info, flags, &options] { run_study(info, *flags, options); });
   }

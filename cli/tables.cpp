@@ -57,11 +57,10 @@ void add_column_flags(CLI::App& command, ColumnFlags& flags) {
                             flags.names = split_list(text);
                             if (flags.names.empty()) throw usage_error("--columns: no name in it");
                           },
-                          "Only these columns, by their names in CSV or their headers")
+                          "Show only these columns, by their names in CSV or their headers")
                       ->type_name("NAME,...");
   command
-      .add_flag("--wide", flags.wide,
-                "All columns on a terminal too; else it shows those that matter most")
+      .add_flag("--wide", flags.wide, "Show all columns on a terminal too, not only the main ones")
       ->excludes(columns);
 }
 

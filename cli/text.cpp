@@ -72,7 +72,7 @@ int64_t parse_size(std::string_view text, std::string_view what) {
   if (unit == "T") factor = 0x1p40;
   const double bytes = value * factor;
   if (factor < 0 || value <= 0 || bytes > 0x1p60) {
-    throw usage_error("{}: \"{}\" is no size; expected a number with K, M, G or T, such as 4G",
+    throw usage_error("{}: \"{}\" is not a size; expected a number with K, M, G or T, such as 4G",
                       what, printable(text));
   }
   return std::llround(bytes);

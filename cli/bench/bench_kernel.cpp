@@ -301,8 +301,8 @@ void run_kernel_item(const Experiment& experiment, const KernelItem& item,
 }
 
 void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
-  auto* command =
-      app.add_subcommand("bench-kernel", "Time products of layers' shapes by every method");
+  auto* command = app.add_subcommand(
+      "bench-kernel", "Time the products of layers by every method, beside the exact ones");
   command->footer(
       "approxtrain bench-kernel --network resnet20 --op all --method sdgp:n=2,m=4\n"
       "approxtrain bench-kernel --shape N128,C64,K64,H8,R3 --threads 1,2\n"
@@ -312,27 +312,29 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
   auto flags = std::make_shared<BenchFlags>();
   command
       ->add_option("--op", flags->ops,
-                   "forward, data_gradient, weight_gradient, or all: each product that a method "
-                   "approximates (default weight_gradient)")
+                   "forward, data_gradient, weight_gradient, or all that the method approximates "
+                   "(default weight_gradient)")
       ->type_name("PRODUCT,...");
   auto* recorded =
       command
           ->add_option("--recorded", flags->recorded,
-                       "the operands that train --record saved, in place of random ones")
+                       "use the operands that train --record saved here, not random ones")
           ->type_name("DIR");
   for (auto* named : add_shape_flags(*command, flags->shapes, kUnnamedShapes)) {
     recorded->excludes(named);
   }
-  command->add_option("--method", flags->methods, "methods (default all for these products)")
+  command
+      ->add_option("--method", flags->methods,
+                   "methods (default: all that approximate these products)")
       ->type_name("NAME,...");
-  add_reals(
-      *command, "--densities", flags->densities, 0, 1,
-      "gradients of a dY pruned at random beforehand, with such shares left; methods are then "
-      "those that --method names");
+  add_reals(*command, "--densities", flags->densities, 0, 1,
+            "prune dY at random to these densities beforehand, and time both gradients. Without "
+            "--method no method is timed beside them");
   command->add_flag("--chosen", flags->chosen,
-                    "of each method only the variant that a layer takes; exact paths all");
-  add_integers(*command, "--threads", flags->threads, 1, 4096, "one or several (default 1)");
-  add_choice(*command, "--device", flags->device, {"cpu", "cuda"}, "default cpu");
+                    "time only the variants that a layer would take, and all exact paths");
+  add_integers(*command, "--threads", flags->threads, 1, 4096, "numbers of threads (default 1)");
+  add_choice(*command, "--device", flags->device, {"cpu", "cuda"},
+             "device that computes (default cpu)");
   command
       ->add_option_function<std::string>(
           "--precision",
@@ -342,39 +344,37 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
               flags->precisions.push_back(parse<Precision>(word, "--precision"));
             }
           },
-          "of the operands: fp32, bf16; cuda: tf32, fp16 (default fp32)")
+          "precisions of the operands: fp32, bf16; cuda: tf32, fp16 (default fp32)")
       ->type_name("P,...")
       ->excludes(recorded);
   command->add_flag("--cold", flags->cold,
-                    "each call finds nothing in the caches; by itself calls find there what the "
-                    "one before has left");
-  add_choice(
-      *command, "--graphs", flags->graphs, {"auto", "off"},
-      "cuda: auto replays a call that the device has recorded, as captured training steps do; "
-      "off launches each (default auto)");
+                    "clear the caches before each call. By default a call finds there what the "
+                    "call before has left");
+  add_choice(*command, "--graphs", flags->graphs, {"auto", "off"},
+             "on cuda: auto replays recorded calls, as captured training steps do; off launches "
+             "each call (default auto)");
   command
       ->add_option("--cudnn-choices", flags->cudnn_choices,
-                   "of a GPU: keeps the fastest of cuDNN's engines of each product in this file, "
-                   "and takes what is there already (APPROXTRAIN_CUDNN_CHOICES)")
+                   "on a GPU: file that keeps the fastest cuDNN engine of each product for the "
+                   "next time (APPROXTRAIN_CUDNN_CHOICES)")
       ->type_name("FILE");
   add_integer(*command, "--repetitions", flags->effort.repetitions, 2, 10'000,
               "pairs of exact and approximated measurements in a round (default 20)");
-  add_integer(*command, "--min-samples", flags->effort.min_samples, 2, 1'000'000,
-              "pairs at least: rounds go on until there are so many and --max-noise holds "
-              "(default 2)");
+  add_integer(
+      *command, "--min-samples", flags->effort.min_samples, 2, 1'000'000,
+      "least number of pairs; rounds go on until it and --max-noise are reached (default 2)");
   auto* min_time =
       add_duration(*command, "--min-time", flags->effort.min_time,
-                   "of one measurement (default 20ms; 2ms in the self-test and on cuda, whose "
-                   "products are a hundred times as short)");
+                   "time of one measurement (default 20ms; 2ms in the self-test and on cuda)");
   add_real(*command, "--max-noise", flags->effort.max_noise, 0.1, 100,
-           "half width of the interval in percent above which another round is measured "
+           "largest half width of the interval, in percent; above it another round is measured "
            "(default 5)");
   add_duration(*command, "--timeout", flags->effort.timeout,
-               "after which a case that is still too noisy or has too few samples is left as it "
-               "is, and says so (default: after five rounds)");
-  auto* explained = command->add_flag(
-      "--explain", flags->explain,
-      "time nothing: show which variant is chosen for each plan, and why the others are not");
+               "end a case after this time even if --max-noise or --min-samples is not reached, "
+               "and say so (default: after five rounds)");
+  auto* explained =
+      command->add_flag("--explain", flags->explain,
+                        "time nothing: show which variant each plan takes, and why not the others");
   command
       ->add_option_function<std::string>(
           "--self-test",
@@ -384,14 +384,14 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
             throw usage_error("--self-test: \"{}\" is not a whole number from 1 to 100000",
                               printable(text));
           },
-          "measure the exact product against itself, N times (default 200), and count the verdicts "
-          "that see a difference; exit code 4 if they are more than 5 %")
+          "compare the exact product with itself, N times (default 200), and count the verdicts "
+          "that see a difference. Exit code 4 if more than 5 % do")
       ->type_name("[N]")
       ->expected(0, 1)
       ->excludes(explained)
       ->excludes(recorded);
   add_choice(*command, "--format", flags->format, {"md", "csv", "json"},
-             "default md, on a terminal fitted to it");
+             "Markdown, CSV or JSON (default: Markdown, on a terminal a table that fits it)");
   command->add_flag("--no-store", flags->no_store, "keep no record in the database");
   command->callback([flags, min_time, &options] {
     const bool is_short = flags->self_test || flags->device == name(DeviceKind::kCuda);

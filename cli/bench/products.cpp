@@ -58,7 +58,7 @@ std::vector<BenchedProduct> benched_products(const Catalogue& catalogue,
     if (!any && !methods.empty()) {
       std::vector<std::string_view> names;
       for (const auto& each : benched) names.push_back(name(each.product));
-      throw usage_error("--method: {} does not approximate: {}", full, fmt::join(names, ", "));
+      throw usage_error("--method: {} does not approximate {}", full, fmt::join(names, ", "));
     }
   }
   bool any_gradient = false;
@@ -68,7 +68,9 @@ std::vector<BenchedProduct> benched_products(const Catalogue& catalogue,
     any_gradient = true;
   }
   if (!densities.empty() && !any_gradient) {
-    throw usage_error("--densities are of dY, which the forward product does not read");
+    throw usage_error(
+        "--densities prune dY, which the forward product does not read; choose a gradient with "
+        "--op");
   }
   std::erase_if(benched, [](const BenchedProduct& each) { return each.methods.empty(); });
   return benched;

@@ -65,8 +65,8 @@ Table self_test_table(const std::vector<SelfTestLine>& by_threads) {
   table.name = "self-test";
   fill(table, self_test_columns(), by_threads);
   table.notes = {
-      "a verdict is false that says \"faster\" or \"slower\" of a product and itself; "
-      "passed where no more than 5 % are"};
+      "a verdict is false if it says \"faster\" or \"slower\" of a product and itself; passed if "
+      "at most 5 % are false"};
   return table;
 }
 

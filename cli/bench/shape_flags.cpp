@@ -11,21 +11,21 @@ std::vector<CLI::Option*> add_shape_flags(CLI::App& command, ShapeFlags& flags,
                                           const std::string& unnamed) {
   auto* network = command
                       .add_option("--network", flags.networks,
-                                  "the distinct shapes of all layers of networks, or of all "
-                                  "networks; a linear layer is a 1x1 convolution of one pixel")
+                                  "networks whose layers give the shapes, each shape once; all: "
+                                  "every network. A linear layer is a 1x1 convolution of one pixel")
                       ->type_name("NAME,...|all");
   add_integer(command, "--batch", flags.batch, 1, 1 << 20,
-              fmt::format("of the networks (default {})", flags.batch))
+              fmt::format("images in a batch of these networks (default {})", flags.batch))
       ->needs(network);
-  auto* file = command
-                   .add_option("--shapes", flags.shapes,
-                               fmt::format("file of shapes, or its name (default {})", unnamed))
-                   ->type_name("FILE");
+  auto* file =
+      command
+          .add_option("--shapes", flags.shapes,
+                      fmt::format("file of shapes, or the name of one (default {})", unnamed))
+          ->type_name("FILE");
   auto* text = command
                    .add_option("--shape", flags.texts,
-                               "N batch, C and K channels in and out, H size, R filter, S "
-                               "stride, P padding; "
-                               "may be repeated")
+                               "one shape: N batch, C and K channels in and out, H size, R filter, "
+                               "S stride, P padding. May be repeated")
                    ->type_name("N,C,K,H,R")
                    ->allow_extra_args(false);
   return {network, file, text};

@@ -39,10 +39,8 @@ fs::path find_shapes(const std::string& name) {
 
 ConvShape parse_shape(std::string_view text) {
   const auto wrong = [&](const std::string& what) {
-    return usage_error(
-        "shape \"{}\": {}; expected N128,C256,K256,H8,R3 and, "
-        "if need be, S, P, G",
-        printable(text), what);
+    return usage_error("shape \"{}\": {}; expected N128,C256,K256,H8,R3, and S, P and G if needed",
+                       printable(text), what);
   };
   std::optional<int64_t> values[256];
   for (const auto& part : split_list(text)) {

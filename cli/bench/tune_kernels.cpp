@@ -63,7 +63,7 @@ void check_variants(const std::vector<std::string>& names) {
   const auto known = names_of(measurable_variants());
   for (const auto& name : names) {
     if (contains(known, name)) continue;
-    throw usage_error("--variant: no rule of {}{}", quote(name), known_names(name, known));
+    throw usage_error("--variant: {} has no rule{}", quote(name), known_names(name, known));
   }
 }
 
@@ -132,21 +132,23 @@ void tune(const TuneFlags& flags, const GlobalOptions& options) {
 }  // namespace
 
 void add_tune_kernels(CLI::App& app, GlobalOptions& options) {
-  auto* command = app.add_subcommand("tune-kernels",
-                                     "Measure where approximated kernels pay, as a table of rules");
+  auto* command = app.add_subcommand(
+      "tune-kernels", "Measure where approximated kernels pay, and write a table of rules");
   command->footer(
       "approxtrain tune-kernels --threads 2 --out here.rules\n"
       "approxtrain sweep @steps --kernel-rules here.rules");
   auto flags = std::make_shared<TuneFlags>();
   add_shape_flags(*command, flags->shapes, fmt::format("the layers of {}", kTunedNetworks));
   command
-      ->add_option("--variant", flags->variants, "those of which rules are measured (default all)")
+      ->add_option("--variant", flags->variants, "variants whose rules are measured (default all)")
       ->type_name("NAME,...");
-  add_integer(*command, "--threads", flags->threads, 1, 4096, "of the kernels (default 1)");
+  add_integer(*command, "--threads", flags->threads, 1, 4096, "threads of the kernels (default 1)");
   add_integer(*command, "--repetitions", flags->effort.repetitions, 3, 10'000,
-              "pairs of measurements of a variant and what it is held against (default 9)");
-  add_duration(*command, "--min-time", flags->effort.min_time, "of one measurement (default 5ms)");
-  command->add_option("--out", flags->out, "write it there (default stdout)")->type_name("FILE");
+              "pairs of measurements, one of a variant and one without it (default 9)");
+  add_duration(*command, "--min-time", flags->effort.min_time,
+               "time of one measurement (default 5ms)");
+  command->add_option("--out", flags->out, "file of the table (default: standard output)")
+      ->type_name("FILE");
   command->callback([flags, &options] { tune(*flags, options); });
 }
 

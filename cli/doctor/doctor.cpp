@@ -184,11 +184,11 @@ void examine(const std::string& format, const GlobalOptions& options) {
 
 void add_doctor(CLI::App& app, GlobalOptions& options) {
   auto* command =
-      app.add_subcommand("doctor", "What this machine has and lacks, and what to do about it");
+      app.add_subcommand("doctor", "Check this machine, and say what to do about what it lacks");
   command->footer("approxtrain doctor");
   const auto format = std::make_shared<std::string>();
   add_choice(*command, "--format", *format, {"md", "json"},
-             "default md, on a terminal fitted to it");
+             "Markdown or JSON (default: Markdown, on a terminal a table that fits it)");
   command->callback([format, &options] { examine(*format, options); });
 }
 

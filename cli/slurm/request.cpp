@@ -34,17 +34,16 @@ struct SlurmFlag {
 
 constexpr SlurmFlag kSlurmFlags[] = {
     {"tasks", "N",
-     "split the runs into so many tasks (default: one for all arms of a seed, network and data "
-     "set); accuracy and timing runs are arrays of their own"},
+     "number of tasks that share the runs (default: one for all rows of a seed, network and data "
+     "set). Accuracy and timing runs are separate arrays"},
     {"at_once", "N", "tasks of an array at the same time (default: as the cluster has room)"},
-    {"time", "TIME", "time limit of a task; what is not done by then goes on in a new turn"},
+    {"time", "TIME", "time limit of a task; runs that are left then go on in a new turn"},
     {"memory", "SIZE", "memory of a task"},
     {"cpus", "N", "processors of a task (default: threads of a run, times --jobs)"},
-    {"gpus", "N",
-     "GPUs of a task (default: where a run is computed on cuda one, or one for each rank)"},
+    {"gpus", "N", "GPUs of a task (default: one for each rank on cuda, else none)"},
     {"partition", "NAME", "partition"},
     {"option", "OPTION",
-     "any other option of sbatch, as --slurm-option=--account=vision; several times"}};
+     "any other option of sbatch, as --slurm-option=--account=vision; may be repeated"}};
 
 }  // namespace
 
@@ -64,7 +63,8 @@ void SlurmRequest::set(const std::string& key, const std::string& text, std::str
   }
   if (key == "option") {
     if (!text.starts_with("--") || text.size() < 3) {
-      throw usage_error("{}: \"{}\" is no option such as --account=vision", what, printable(text));
+      throw usage_error("{}: \"{}\" is not an option such as --account=vision", what,
+                        printable(text));
     }
     options.push_back(plain_word(text, what));
   }
@@ -73,8 +73,8 @@ void SlurmRequest::set(const std::string& key, const std::string& text, std::str
 void add_slurm_flags(CLI::App& app, SlurmRequest& request) {
   static constexpr const char* kGroup = "On a cluster";
   auto* on = app.add_flag("--slurm", request.on,
-                          "submit what is missing as a Slurm job array and merge what comes of it "
-                          "into the database; with --dry-run: print the batch scripts");
+                          "submit the runs that are missing as Slurm job arrays, and merge the "
+                          "results into the database. With --dry-run: print the batch scripts");
   on->group(kGroup);
   for (const auto& flag : kSlurmFlags) {
     const std::string key = flag.key;

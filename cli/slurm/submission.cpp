@@ -216,8 +216,8 @@ SlurmTask read_task_file(const std::string& folder, int64_t task,
       continue;
     }
     throw usage_error(
-        "{}: run {} would be {} here: the program or the data set {} is not the one that the sweep "
-        "was submitted with; submit it again",
+        "{}: run {} would be {} here, since the program or the data set {} has changed; submit the "
+        "sweep again",
         printable(path), submitted.substr(0, 12), run.key.substr(0, 12), run.config.dataset);
   }
   return read;

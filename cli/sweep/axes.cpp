@@ -34,9 +34,9 @@ constexpr AxisFlag kAxisFlags[] = {
     {"--threads", "N", "threads", "threads of a run"},
     {"--ranks", "N", "ranks", "processes that train a network together, on cuda with a GPU each"},
     {"--device", "D", "device", "cpu or cuda"},
-    {"--graphs", "G", "graphs", "cuda: auto, on or off: captured steps"},
-    {"--split", "S", "split", "holdout, or paper: the test set judges"},
-    {"--kernel-rules", "FILE", "kernel_rules", "rules of kernels, as tune-kernels measures them"},
+    {"--graphs", "G", "graphs", "whether steps on cuda are captured and replayed: auto, on or off"},
+    {"--split", "S", "split", "images that judge choices: holdout, or paper (the test set)"},
+    {"--kernel-rules", "FILE", "kernel_rules", "table of kernel rules, as tune-kernels writes it"},
     {"--purpose", "P", "purpose", "accuracy or timing"},
 };
 
@@ -103,7 +103,7 @@ void add_axis_flags(CLI::App& app, Overrides& overrides, bool lists) {
              overrides.set.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
            }
          },
-         "any other setting of the file")
+         "any other setting of an experiment file, such as recipe.epochs=2")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false)
       ->group("What to run");

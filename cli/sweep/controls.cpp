@@ -182,7 +182,8 @@ Controls parse_controls(const std::string& text) {
                piece[kSmaller.size()] == '=') {
       controls.smaller_net = piece.substr(kSmaller.size() + 1);
     } else {
-      throw usage_error("--controls: \"{}\": known: {}", printable(piece), kKnownControls);
+      throw usage_error("--controls: unknown control \"{}\"; known: {}", printable(piece),
+                        kKnownControls);
     }
   }
   if (!controls.iso_time && !controls.random && controls.smaller_net.empty()) {
@@ -194,7 +195,7 @@ Controls parse_controls(const std::string& text) {
 RandomTwin random_twin(const std::string& method, std::optional<double> density,
                        const Catalogue& catalogue) {
   const MethodInfo& info = catalogue.method(parse_spec(method).name);
-  if (info.random_twin.empty()) return {.why_none = "it chooses nothing by looking"};
+  if (info.random_twin.empty()) return {.why_none = "it chooses nothing by looking at the data"};
   Spec twin = parse_spec(info.random_twin);
   const auto has = [](const Spec& spec, const std::string& name) {
     return std::any_of(spec.arguments.begin(), spec.arguments.end(),

@@ -287,8 +287,8 @@ class Coordinator {
     progress_.tick();
     if (signals_.stop_count() > 1) {
       progress_.note(
-          "interrupted while another program had the database; what runs had reported is in "
-          "their folders and is taken up by the next sweep");
+          "interrupted while another program had the database; the runs' reports are in their "
+          "folders, and the next sweep takes them in");
       throw Exit{128 + signals_.stop_signal()};
     }
   }
@@ -512,7 +512,7 @@ SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& op
   }
   const auto changed = changed_experiments(experiment.files);
   if (!changed.empty()) {
-    progress.note(fmt::format("not as the program was built with: {}; runs are marked as dirty",
+    progress.note(fmt::format("changed since the program was built: {}; runs are marked as dirty",
                               fmt::join(changed, ", ")));
   }
   Coordinator coordinator(options, sweep, store, signals, progress, changed,

@@ -183,7 +183,9 @@ class SweepPlan {
                                    known_.size() - static_cast<size_t>(excluded), to_do_, excluded,
                                    left_.text(to_do_), cores_text(), disk_.text(to_do_, sweep_));
     if (to_do_ > 0 && left_.known == 0) {
-      text += "how long they take is not known: the store has no run like them yet\n";
+      text +=
+          "time: not known, since the database has no run like these yet; start the sweep, and its "
+          "progress shows the time left\n";
     }
     std::fputs(text.c_str(), stdout);
   }
@@ -216,7 +218,7 @@ class SweepPlan {
   std::string state_text(size_t i) const {
     const auto& reason = experiment_.runs()[i].excluded;
     if (!reason.empty()) return "excluded: " + reason;
-    if (!distinct_.contains(&experiment_.runs()[i])) return "the same run as above";
+    if (!distinct_.contains(&experiment_.runs()[i])) return "a run above is the same";
     std::string state = known_[i].state ? stored_state(known_[i]) : "to do";
     if (known_[i].tainted) state += ", tainted";
     if (known_[i].state && is_to_do(i)) state += ", to do again";

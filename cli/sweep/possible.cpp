@@ -48,7 +48,7 @@ void check_any_possible(const Experiment& experiment) {
   const auto& runs = experiment.runs();
   const auto impossible = [](const PlannedRun& run) { return !why_impossible(run).empty(); };
   if (runs.empty() || !std::ranges::all_of(runs, impossible)) return;
-  throw usage_error("{}: none of its {} can be done: {}", experiment.id,
+  throw usage_error("{}: none of the {} can be done: {}", experiment.id,
                     runs.size() == 1 ? "runs" : fmt::format("{} runs", runs.size()),
                     printable(why_impossible(runs.front())));
 }

@@ -27,8 +27,8 @@ Rerun parse_rerun(std::string_view text) {
     const auto state = find_named<RunState>(word);
     if (word == kStaleWord) {
       throw usage_error(
-          "--rerun: what an earlier version of a method, a network or the data computed is another "
-          "run, so the sweep does it anew without being asked; known: {}",
+          "--rerun: runs by an earlier version of a method, a network or the data are always done "
+          "again; known: {}",
           fmt::join(known, ", "));
     }
     if (word == kTaintedWord) {

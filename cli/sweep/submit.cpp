@@ -103,8 +103,8 @@ void check_threads(const std::vector<const PlannedRun*>& runs) {
   for (const auto* run : runs) {
     if (!run->threads_of_machine) continue;
     throw usage_error(
-        "--slurm: nothing says how many threads a run has, and it is another machine that computes "
-        "it: give --threads N, or threads = N in the file");
+        "--slurm: the number of threads is not given, and another machine computes the runs; give "
+        "--threads N, or threads = N in the file");
   }
 }
 
@@ -119,8 +119,9 @@ void take_processors(JobArray& job, const TaskRuns& runs, const SlurmRequest& re
   const int64_t at_once = job.purpose == Purpose::kTiming ? 1 : jobs;
   const int64_t needed = threads * ranks * at_once;
   if (request.cpus > 0 && request.cpus < needed) {
-    throw usage_error("--slurm-cpus {}: its runs have {} threads at the same time", request.cpus,
-                      needed);
+    throw usage_error(
+        "--slurm-cpus {}: too few, since a task has {} threads at the same time; give more",
+        request.cpus, needed);
   }
   job.processes = ranks == 1 ? 1 : ranks * at_once;
   // Rounded up, so that there are as many as were asked for.
@@ -322,8 +323,8 @@ std::string checked_folder(const std::string& db, const std::string& experiment)
       folder, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '%' || c == '\\'; });
   if (odd) {
     throw usage_error(
-        "{}: Slurm replaces what follows a % in a path, loses its backslashes, and takes no "
-        "control characters; give --db another folder",
+        "{}: Slurm cannot use a path with %, a backslash or a control character; give --db another "
+        "folder",
         printable(folder));
   }
   return folder;
@@ -336,7 +337,9 @@ Submitted look_at_submissions(const std::string& db, bool dry_run) {
   if (!dry_run) {
     before.lock = RunLock::acquire(submissions_folder(db), "lock");
     if (!before.lock) {
-      throw usage_error("{}: another sweep --slurm is submitting for it", printable(db));
+      throw usage_error(
+          "{}: another sweep --slurm is submitting runs for it; wait until it has ended",
+          printable(db));
     }
   }
   auto submissions = open_submissions(db);

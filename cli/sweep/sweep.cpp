@@ -93,7 +93,9 @@ std::vector<std::string> flags_of_tasks(const CLI::App& command) {
   for (const auto* option : command.get_options()) {
     const std::string name = option->get_name();
     if (option->get_group() != kHowToRun || option->empty() || name == "--rerun") continue;
-    if (name == "--budget") throw usage_error("--budget: a task of Slurm has --slurm-time");
+    if (name == "--budget") {
+      throw usage_error("--budget: a task of Slurm is limited by --slurm-time; give that");
+    }
     if (option->get_items_expected_max() == 0) {
       words.push_back(name);
       continue;
@@ -110,10 +112,11 @@ void sweep_on_cluster(const Experiment& experiment, const GlobalOptions& options
                       const SweepFlags& flags, const Submitted& submitted,
                       const CLI::App& command) {
   if (!experiment.as<Trainings>()) {
-    throw usage_error("--slurm: {} is no grid of trainings; run it here", experiment.id);
+    throw usage_error("--slurm: {} is not a grid of trainings; run it here, without --slurm",
+                      experiment.id);
   }
   if (flags.dry_run && flags.format == "json") {
-    throw usage_error("--format: with --slurm a dry run prints scripts");
+    throw usage_error("--format: with --slurm a dry run prints scripts; leave it out");
   }
   submit_sweep(experiment, options, flags.slurm, submitted,
                {.rerun = flags.sweep.rerun,
@@ -177,9 +180,8 @@ void check_rates(const Experiment& experiment) {
   const auto tuned = std::ranges::count(runs, "", &PlannedRun::excluded);
   if (untuned == 0 || tuned > 0) return;
   throw usage_error(
-      "{} of {} runs have no learning rate yet, and no run has one; run the same with --tune "
-      "first, "
-      "or give one with --set recipe.learning_rate=RATE",
+      "no run has a learning rate yet ({} of {} need one): run the same with --tune first, or give "
+      "--set recipe.learning_rate=RATE",
       untuned, runs.size());
 }
 
@@ -240,7 +242,8 @@ int tune_further(const SweepFlags& flags, const GlobalOptions& options, const Ex
 }  // namespace
 
 void add_sweep(CLI::App& app, GlobalOptions& options) {
-  auto* command = app.add_subcommand("sweep", "Run an experiment: what is missing of it");
+  auto* command =
+      app.add_subcommand("sweep", "Run what an experiment asks for and the database lacks");
   command->footer(
       "approxtrain sweep @wang2019:table5 --dry-run\n"
       "approxtrain sweep table.toml --seeds 0-9 --method dense,zero");
@@ -254,34 +257,35 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
   add_jobs_flags(*command, flags->sweep);
   add_slurm_flags(*command, flags->slurm);
   add_patterns(*command, "--only", flags->patterns.only,
-               "of its runs those that match this regular expression (as of grep -E), by what "
-               "--dry-run --format json says as their name: method=LABEL schedule=LABEL "
-               "network=LABEL dataset=NAME purpose=NAME seed=N, and settings that differ; several "
-               "times: that match one of them");
-  add_patterns(*command, "--skip", flags->patterns.skip, "none that match this one");
+               "run only the runs whose name matches this regular expression (as of grep -E). A "
+               "name is method=LABEL schedule=LABEL network=LABEL dataset=NAME purpose=NAME "
+               "seed=N, and then settings that differ. --dry-run --format json shows the names. "
+               "May be repeated: one of them must match");
+  add_patterns(*command, "--skip", flags->patterns.skip,
+               "leave out the runs whose name matches this regular expression");
   command
       ->add_option("--controls", flags->controls,
-                   "add what a method must beat: iso-time (exact training as short as it is fast, "
-                   "by its timing runs in the store), random (a random choice of the same "
-                   "density), smaller-net=NETWORK")
+                   "add what a method must beat. `iso-time`: exact training that is shorter by the "
+                   "method's speedup in the database. `random`: a random choice of the same "
+                   "density. `smaller-net=NETWORK`: exact training of a smaller network")
       ->type_name("CONTROL,...")
       ->group("What to run");
   command
-      ->add_flag(
-          "--tune", flags->tune,
-          "run what the file's [tune] asks for: every candidate of the learning rate, for each "
-          "row, on held-out images, and further ones, half or twice as high, until the best is "
-          "enclosed; sweep without it then takes the best of each")
+      ->add_flag("--tune", flags->tune,
+                 "find the learning rate of each row on held-out images, as the file's [tune] "
+                 "says. Rates are halved or doubled until the best one is enclosed. A sweep "
+                 "without --tune then takes the best rates")
       ->group("What to run");
   command
       ->add_flag(
           "--stop-at-target", flags->overrides.stop_at_target,
-          "end accuracy runs at the first evaluation that reaches the file's target; they are "
-          "runs of their own, for times to the target and for no accuracy")
+          "end accuracy runs at the first evaluation that reaches the file's target. They count as "
+          "other runs than whole trainings: they have a time to the target, and no accuracy")
       ->group("What to run");
   auto* dry_run =
       command->add_flag("--dry-run", flags->dry_run, "show the runs; start and write nothing");
-  add_choice(*command, "--format", flags->format, {"md", "json"}, "of --dry-run (default md)")
+  add_choice(*command, "--format", flags->format, {"md", "json"},
+             "format of --dry-run (default md)")
       ->needs(dry_run);
   command->callback([flags, command, &options] {
     if (!command->get_subcommands().empty()) return;

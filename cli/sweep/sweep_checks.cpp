@@ -18,9 +18,9 @@ void check_cores(const PlannedRun& run, int64_t cores, const RankOptions& ranks)
   if (needed <= cores) return;
   const bool timing = run.config.purpose == Purpose::kTiming;
   if (ranks.oversubscribe && !timing) return;
-  throw usage_error("{}: ranks = {} with threads = {} need {} cores, of which there are {}: {}",
+  throw usage_error("{}: ranks = {} with threads = {} need {} cores, and there are {}: {}",
                     describe(run), run.config.ranks, run.config.threads, needed, cores,
-                    timing ? "a timing has a core for each thread"
+                    timing ? "a timing needs a core for each thread; give fewer"
                            : "give fewer, or --oversubscribe to train all the same");
 }
 
@@ -29,7 +29,8 @@ void check_threads(const PlannedRun& run, int64_t cpus) {
   const auto& config = run.config;
   if (config.purpose != Purpose::kTiming || config.threads <= cpus) return;
   throw usage_error(
-      "{}: threads = {}, and there are {} processors: a timing has one for each thread",
+      "{}: threads = {}, and there are {} processors: a timing needs one for each thread; give "
+      "fewer",
       describe(run), config.threads, cpus);
 }
 
@@ -39,10 +40,10 @@ void check_recorded(const PlannedRun& run, const SweepOptions& sweep) {
   if (config.purpose != Purpose::kAccuracy || !run.excluded.empty()) return;
   if (config.ranks > 1) {
     throw usage_error(
-        "--record: of a run of several ranks no process has all operands; give ranks = 1");
+        "--record: no process of a run of several ranks has all operands; give ranks = 1");
   }
   if (is_half(config.precision)) {
-    throw usage_error("--record: operands are recorded of runs in fp32, {} is in {}", describe(run),
+    throw usage_error("--record: only runs in fp32 are recorded, and {} is in {}", describe(run),
                       name(config.precision));
   }
   const auto [per_epoch, steps] =
@@ -51,7 +52,8 @@ void check_recorded(const PlannedRun& run, const SweepOptions& sweep) {
       sweep.record_steps > 0 ? sweep.record_steps : sweep.record_epochs * per_epoch;
   if (first > steps) {
     throw usage_error(
-        "--record-every: {} ends after {} steps, the first to be recorded is {}; record more often",
+        "--record-every: {} ends after {} steps, and the first recorded step would be {}; record "
+        "more often",
         describe(run), steps, first);
   }
 }
@@ -64,7 +66,9 @@ void check_recording(const SweepOptions& sweep, const Experiment& experiment) {
   const bool any = std::ranges::any_of(experiment.runs(), [](const PlannedRun& run) {
     return run.config.purpose == Purpose::kAccuracy;
   });
-  if (!any) throw usage_error("--record: only accuracy runs are recorded, these are timing runs");
+  if (!any) {
+    throw usage_error("--record: only accuracy runs are recorded, and these are timing runs");
+  }
   for (const auto& run : experiment.runs()) check_recorded(run, sweep);
   try {
     make_folder(sweep.record_folder);

@@ -24,12 +24,12 @@ void add_rank_flags(CLI::App& app, RankOptions& ranks) {
          [&ranks](const std::string& text) {
            ranks.launcher = parse<Launcher>(text, "--launcher: unknown value");
          },
-         "what starts the processes of a run of several ranks (default: srun in an allocation of "
-         "Slurm, else mpirun)")
+         "program that starts the processes of a run of several ranks (default: srun in an "
+         "allocation of Slurm, else mpirun)")
       ->type_name("mpirun|srun")
       ->group(kHowToRun);
   app.add_flag("--oversubscribe", ranks.oversubscribe,
-               "accuracy runs may have more ranks x threads than there are cores")
+               "let accuracy runs have more ranks x threads than there are cores")
       ->group(kHowToRun);
   add_duration(app, "--rank-timeout", ranks.timeout,
                "how long a rank waits for the others in one exchange (default 5m)")
@@ -43,12 +43,12 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
   sweep.stall_timeout = std::chrono::minutes(30);
   app.add_option_function<std::string>(
          "--rerun", [&sweep](const std::string& text) { sweep.rerun = parse_rerun(text); },
-         "do again what ended so: failed, oom, timeout, diverged, finished, tainted (timing runs "
-         "that were disturbed); interrupted and lost runs are done again anyway")
+         "repeat runs that ended in these states: failed, oom, timeout, diverged, finished, "
+         "tainted (disturbed timing). Interrupted and lost runs are always repeated")
       ->type_name("STATE,...")
       ->group(kGroup);
   add_integer(app, "--timing-retries", sweep.timing_retries, 0, 10,
-              "make a timing that was disturbed again after all other runs, so often (default 1)")
+              "how often a disturbed timing is repeated, after all other runs (default 1)")
       ->group(kGroup);
   add_duration(app, "--timeout", sweep.timeout, "end a run that takes longer")->group(kGroup);
   app.add_option_function<std::string>(
@@ -64,17 +64,18 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
            throw usage_error("--budget: \"{}\" has no unit; write {}h, {}m or {}s", text, text,
                              text, text);
          },
-         "of the whole sweep (8h, 90m): seed by seed, begin no run that will probably not end "
-         "within it, by what earlier ones took; what is at work at its end goes on another time")
+         "time for the whole sweep (8h, 90m). It goes seed by seed and begins no run that would "
+         "probably not fit. A run that is cut off goes on in the next sweep")
       ->type_name("TIME")
       ->group(kGroup);
   add_duration(app, "--stall-timeout", sweep.stall_timeout,
-               "end a run without a sign of life for so long (default 30m, 0: never)")
+               "end a run that shows no sign of life for this long (default 30m, 0: never)")
       ->group(kGroup);
   add_size(app, "--memory", sweep.memory_bytes,
-           "end a run that needs more memory of its own (4G), before the machine has none left")
+           "end a run that allocates more than this (4G), before the machine runs out of memory")
       ->group(kGroup);
-  add_duration(app, "--grace", sweep.grace, "from asking a run to stop to killing it (default 10s)")
+  add_duration(app, "--grace", sweep.grace,
+               "time between asking a run to stop and killing it (default 10s)")
       ->group(kGroup);
   app.add_option_function<std::string>(
          "--checkpoint-every",
@@ -87,17 +88,18 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
            }
            sweep.checkpoint_epochs = number_of(text, "ep");
            if (sweep.checkpoint_epochs < 1) {
-             throw usage_error("--checkpoint-every: \"{}\" is no number of epochs such as 2ep",
+             throw usage_error("--checkpoint-every: \"{}\" is not a number of epochs such as 2ep",
                                printable(text));
            }
          },
-         "save what an accuracy run would go on from: 10m, 2ep (default 5m, 0: never)")
+         "how often an accuracy run saves a checkpoint: 10m or 2ep (epochs); default 5m, 0: never")
       ->type_name("TIME|Nep")
       ->group(kGroup);
   add_rank_flags(app, sweep.ranks);
   auto* record =
-      app.add_option("--record", sweep.record_folder,
-                     "save what the layers of accuracy runs multiply, for bench-kernel --recorded")
+      app.add_option(
+             "--record", sweep.record_folder,
+             "save the operands of each layer in accuracy runs, for bench-kernel --recorded")
           ->type_name("DIR")
           ->group(kGroup);
   app.add_option_function<std::string>(
@@ -107,10 +109,10 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
            sweep.record_steps = number_of(text, "ba");
            if (sweep.record_epochs + sweep.record_steps > 0) return;
            throw usage_error(
-               "--record-every: \"{}\" is no number of epochs or batches such as 2ep or 100ba",
+               "--record-every: \"{}\" is not a number of epochs or batches, such as 2ep or 100ba",
                printable(text));
          },
-         "in the last step of every 2ep (epochs) or 100ba (batches); default 1ep")
+         "save them in the last step of every 2ep (epochs) or 100ba (batches); default 1ep")
       ->type_name("Nep|Nba")
       ->needs(record)
       ->group(kGroup);
@@ -118,12 +120,12 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
 
 void add_jobs_flags(CLI::App& app, SweepOptions& sweep) {
   add_integer(app, "--jobs", sweep.jobs, 1, 1024,
-              "runs at the same time (default 1); timing runs always one")
+              "runs at the same time (default 1); timing runs are always alone")
       ->group(kHowToRun);
   app.add_flag_callback(
          "--no-pin", [&sweep] { sweep.pin = false; },
-         "leave it to the system on which cores runs compute; else each has its own, with --jobs "
-         "and in timing runs")
+         "let the system choose the cores of runs. By default timing runs, and all runs with "
+         "--jobs, have cores of their own")
       ->group(kHowToRun);
   auto* fail_fast = app.add_flag_callback(
       "--fail-fast", [&sweep] { sweep.max_failures = 1; }, "start no more runs after a failed one");

@@ -55,12 +55,14 @@ void add_sweep_status(CLI::App& sweep, GlobalOptions& options) {
   struct Flags {
     std::string experiment, format;
   };
-  auto* status = sweep.add_subcommand("status", "Where sweeps stand, while they run or after");
+  auto* status =
+      sweep.add_subcommand("status", "Show where sweeps stand, while they run or afterwards");
   status->footer("approxtrain sweep status --db results.db");
   auto flags = std::make_shared<Flags>();
-  status->add_option("ID", flags->experiment, "an experiment of the store (default all)");
-  add_choice(*status, "--format", flags->format, {"md", "csv", "json", "jsonl"},
-             "default md, on a terminal fitted to it");
+  status->add_option("ID", flags->experiment, "only this experiment (default: all)");
+  add_choice(
+      *status, "--format", flags->format, {"md", "csv", "json", "jsonl"},
+      "Markdown, CSV, JSON or JSON lines (default: Markdown, on a terminal a table that fits it)");
   status->group(kStandsAlone);
   status->callback([flags, status, &options] {
     refuse_options_above(*status);
@@ -73,11 +75,11 @@ void add_sweep_status(CLI::App& sweep, GlobalOptions& options) {
     std::fputs((for_person ? shown_table(table) : render(table, flags->format)).c_str(), stdout);
   });
 
-  auto* stop = sweep.add_subcommand(
-      "stop", "Ask sweeps on the database to end in order, as Ctrl-C does: runs are interrupted");
+  auto* stop =
+      sweep.add_subcommand("stop", "Stop the sweeps on the database in order, as Ctrl-C does");
   stop->footer("approxtrain sweep stop wang2019:table5 --db results.db");
   auto stopped = std::make_shared<Flags>();
-  stop->add_option("ID", stopped->experiment, "those of one experiment (default all)");
+  stop->add_option("ID", stopped->experiment, "only the sweeps of this experiment (default: all)");
   stop->group(kStandsAlone);
   stop->callback([stopped, stop, &options] {
     refuse_options_above(*stop);

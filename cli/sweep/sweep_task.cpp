@@ -49,8 +49,8 @@ void run_task(const std::string& folder, int64_t number, const GlobalOptions& op
   if (result.signal == SIGUSR1 && ended == 0 && checkpoint_times(own.db) == before) {
     // Another turn would come to the same.
     throw Error(ErrorKind::kInternal,
-                fmt::format("task {} did not get on within its time limit: no run ended, and none "
-                            "has written a checkpoint; submit again with a longer --slurm-time",
+                fmt::format("task {} made no progress within its time limit: no run ended or wrote "
+                            "a checkpoint; submit again with a longer --slurm-time",
                             number));
   }
   if (code != 0) throw Exit{code};
@@ -65,17 +65,18 @@ void add_sweep_task(CLI::App& sweep, GlobalOptions& options) {
   };
   auto* task = sweep.add_subcommand(
       "task",
-      "One task of `sweep --slurm`, as its batch script calls it: the runs that it was "
-      "dealt, in a database of its own");
+      "Run one task of `sweep --slurm` in a database of its own; its batch script calls this");
   task->footer("approxtrain sweep task results.slurm/example-1 0");
   auto flags = std::make_shared<Flags>();
-  task->add_option("FOLDER", flags->folder, "of the submission")->required();
-  task->add_option("N", flags->number, "of the task")->required();
+  task->add_option("FOLDER", flags->folder, "folder of the submission")->required();
+  task->add_option("N", flags->number, "number of the task")->type_name("N")->required();
   add_sweep_flags(*task, flags->sweep);
   add_jobs_flags(*task, flags->sweep);
   task->callback([flags, &options] {
     const auto number = parse_integer(flags->number, 0);
-    if (!number) throw usage_error("N: \"{}\" is no number of a task", printable(flags->number));
+    if (!number) {
+      throw usage_error("N: \"{}\" is not the number of a task", printable(flags->number));
+    }
     run_task(flags->folder, *number, options, flags->sweep);
   });
 }

@@ -153,7 +153,7 @@ void add_train(CLI::App& app, GlobalOptions& options) {
   add_axis_flags(*command, flags->overrides, /*lists=*/false);
   add_sweep_flags(*command, flags->sweep);
   add_choice(*command, "--format", flags->format, {"md", "csv", "json"},
-             "of the result row (default md)");
+             "format of the result row (default md)");
   auto* worker =
       command->add_option("--worker", flags->worker_directory, "run directory")->group("");
   command->add_flag("--as-rank", flags->is_rank, "is one of several")->needs(worker)->group("");

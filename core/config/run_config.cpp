@@ -16,13 +16,14 @@ const std::vector<Setting<RunConfig>>& run_settings() {
   static const std::vector<Setting<C>> settings = {
       text_setting("network", &C::network, "name:key=value,..."),
       text_setting("dataset", &C::dataset, "name"),
-      choice_setting("split", &C::split, "what judges choices"),
-      number_setting("train_examples", &C::train_examples, "so many training images, 0 for all", 0,
-                     1e9),
-      choice_setting("train_subset", &C::train_subset, "which these are: of each seed, or shared")
+      choice_setting("split", &C::split, "images that judge choices"),
+      number_setting("train_examples", &C::train_examples, "number of training images, 0 for all",
+                     0, 1e9),
+      choice_setting("train_subset", &C::train_subset,
+                     "whether each seed has its own, or all share them")
           .late(),
       text_setting("method", &C::method, "name:key=value,..."),
-      number_setting("seed", &C::seed, "of weights, order, augmentation and methods", 0,
+      number_setting("seed", &C::seed, "seed of weights, order, augmentation and methods", 0,
                      4294967295.0),
       number_setting("batch_size", &C::batch_size, "images a step", 1, 65536),
       choice_setting("precision", &C::precision, "arithmetic of the products"),
@@ -32,7 +33,7 @@ const std::vector<Setting<RunConfig>>& run_settings() {
       number_setting("block_steps", &C::block_steps, "timing: steps in a block, in whole periods",
                      1, 1'000'000),
       text_setting("timed_against", &C::timed_against,
-                   "timing, dense: another network that the times are held against")
+                   "timing, dense: another network whose exact training is compared")
           .late(),
       choice_setting("operators", &C::operators,
                      "dense: the fastest at hand, or LibTorch's own alone")
@@ -43,8 +44,9 @@ const std::vector<Setting<RunConfig>>& run_settings() {
           .late(),
       number_setting("ranks", &C::ranks, "processes that train the network together", 1, 4096)
           .late(),
-      choice_setting("norm_statistics", &C::norm_statistics,
-                     "several ranks: what batch norms see, their own images or all")
+      choice_setting(
+          "norm_statistics", &C::norm_statistics,
+          "several ranks: whether batch norms see their own images or those of all ranks")
           .late(),
       choice_setting("graphs", &C::graphs, "cuda: whether steps are captured and replayed").late(),
       text_setting("kernel_rules", &C::kernel_rules,
@@ -114,50 +116,49 @@ void check(const RunConfig& config) {
   check_precision(config.precision, config.device);
   if (!config.timed_against.empty() && !is_dense(config.method)) {
     throw usage_error(
-        "timed_against holds one exact training against another: method = {} has "
-        "the exact training of its own network to be held against",
+        "timed_against compares exact trainings, and method = {} is already compared with the "
+        "exact training of its network; leave it out",
         config.method);
   }
   if (config.operators == OperatorSet::kLibrary && !is_dense(config.method)) {
     throw usage_error(
-        "operators = library leaves LibTorch's own operators alone, and method = {} needs this "
-        "program's: set method = dense or operators = best",
+        "operators = library uses LibTorch's operators, and method = {} needs this program's: set "
+        "method = dense or operators = best",
         config.method);
   }
   if (config.operators == OperatorSet::kLibrary && !config.timed_against.empty()) {
     throw usage_error(
-        "a timing holds either another network or LibTorch's operators against the exact "
-        "training: set timed_against or operators = library, not both");
+        "timed_against and operators = library exclude each other: a timing compares exact "
+        "training with one thing; leave one out");
   }
   if (config.batch_size % config.ranks != 0) {
     throw usage_error(
-        "batch_size = {} cannot be shared equally by ranks = {}: each has as many images of a step",
-        config.batch_size, config.ranks);
+        "ranks = {} does not divide batch_size = {}: each rank needs equally many images of a step",
+        config.ranks, config.batch_size);
   }
   if (config.ranks > 1 && config.norm_statistics == NormScope::kSynchronised &&
       config.operators == OperatorSet::kLibrary) {
     throw usage_error(
-        "norm_statistics = synchronised is not LibTorch's own: set operators = best or "
+        "norm_statistics = synchronised needs this program's operators: set operators = best or "
         "norm_statistics = local");
   }
   if (const int64_t ghost = config.recipe.ghost_batch; ghost > 0) {
     const int64_t own = config.batch_size / config.ranks;
     if (ghost >= own) {
       throw usage_error(
-          "recipe.ghost_batch = {} is no part of the {} images that a norm sees in a step "
-          ""
-          "(batch_size / ranks): set it below, or to 0 for all of them",
+          "recipe.ghost_batch = {} must be below the {} images that a norm sees in a step "
+          "(batch_size / ranks), or 0 for all of them",
           ghost, own);
     }
     if (config.ranks > 1 && config.norm_statistics == NormScope::kSynchronised) {
       throw usage_error(
-          "norm_statistics = synchronised takes the images of all ranks together, "
-          "recipe.ghost_batch = {} parts of them: set norm_statistics = local or ghost_batch = 0",
+          "norm_statistics = synchronised and recipe.ghost_batch = {} exclude each other: set "
+          "norm_statistics = local or ghost_batch = 0",
           ghost);
     }
   }
   if (config.graphs == GraphUse::kOn && config.device == DeviceKind::kCpu) {
-    throw usage_error("graphs = on needs device = cuda: steps on a cpu are not captured");
+    throw usage_error("graphs = on needs device = cuda: steps on a CPU are not captured");
   }
   if (!config.kernel_rules.empty()) KernelRules(config.kernel_rules, "kernel_rules");
   if (const auto reason = why_untimed(config); !reason.empty()) throw usage_error("{}", reason);
@@ -169,8 +170,8 @@ std::string why_untimed(const RunConfig& config) {
     const auto window = window_text(rule);
     if (window.empty()) continue;
     return fmt::format(
-        "a timing run makes some steps and not a whole training: it does not come by where the "
-        "rule of layers = {} begins or ends ({}); time the rule without that",
+        "a timing run is too short to reach where the rule of layers = {} begins or ends ({}); "
+        "time the rule without that",
         quote(rule.layers), window);
   }
   return "";

@@ -38,8 +38,8 @@ void Schedule::for_each_situation(const std::function<bool(const Situation&)>& u
 void Schedule::check_together(const std::vector<std::string>& names) const {
   if (std::find(one_sample_.begin(), one_sample_.end(), true) == one_sample_.end()) return;
   if (plateaus_.size() > kMostPlateaus) {
-    throw usage_error("the rules wait for {} different plateaus; at most {}", plateaus_.size(),
-                      kMostPlateaus);
+    throw usage_error("the rules wait for {} different plateaus; at most {} are possible",
+                      plateaus_.size(), kMostPlateaus);
   }
   for_each_situation([&](const Situation& situation) {
     if (situation.candidates.size() > 1) check_situation(situation, names);
@@ -72,8 +72,8 @@ void Schedule::check_situation(const Situation& situation,
         const auto other = static_cast<size_t>(deciders[static_cast<size_t>(product)]);
         if (rules[other].method_at(layer) == method) continue;
         throw usage_error(
-            "{} and {} overlap on {} at step {}: {} draws one sample for all its products, and its "
-            "{} goes to {}; leave the layer to one of the rules, or take a mode of fewer products",
+            "{} and {} overlap on {} at step {}: {} needs all its products, but {} goes to {}; use "
+            "one rule or fewer products",
             name_of(other), name_of(sampling), layers_[layer].name, step, method_text(method),
             name(product), method_text(rules[other].method_at(layer)));
       }

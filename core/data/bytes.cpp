@@ -80,7 +80,7 @@ size_t GzipReader::read(std::span<uint8_t> out) {
     if (status == Z_STREAM_END) {
       state.inside = false;
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
-      throw data_error("{}: at byte {}: expected gzip data, found {}; copy the file anew",
+      throw data_error("{}: at byte {}: expected gzip data, found {}; copy the file again",
                        state.name, state.offset(), stream.msg ? stream.msg : "damage");
     }
   }

@@ -58,7 +58,7 @@ std::string how_to_get(std::string_view name) {
 std::string packed_path(std::string_view name, const std::string& data_dir) {
   if (data_dir.empty()) {
     throw usage_error(
-        "--data-dir: there is no folder for the default one ({}); data set {} needs --data-dir DIR",
+        "--data-dir: the default folder cannot be used ({}); data set {} needs --data-dir DIR",
         data_folder().problem, name);
   }
   return (std::filesystem::path(data_dir) / fmt::format("{}.packed", name)).string();
@@ -100,10 +100,10 @@ LoadedDataset import_dataset(std::string_view name, const std::string& path,
     return photos;
   }
   if (options.limit) {
-    throw usage_error("only photographs are reduced: {} has images of one size", name);
+    throw usage_error("only photographs can be shrunk, and {} has images of one size", name);
   }
   if (options.skip_damaged) {
-    throw usage_error("only photographs can be skipped: {} is whole or it is not {}", path, name);
+    throw usage_error("only photographs can be skipped: {} must be complete to be {}", path, name);
   }
   const auto dataset = entry.import(path);
   check_shape(dataset, entry, path);

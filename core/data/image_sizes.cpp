@@ -14,7 +14,7 @@ void check_reflection(const char* setting, int64_t pixels, int64_t height, int64
   const int64_t shorter = std::min(height, width);
   if (pixels < shorter) return;
   throw usage_error(
-      "recipe.{} = {}: an image of {}, {}x{}, has {} pixels beside its border to reflect; set {}",
+      "recipe.{} = {}: an image of {}, {}x{}, has only {} pixels to reflect at a border; set {}",
       setting, pixels, dataset, height, width, shorter - 1, otherwise);
 }
 

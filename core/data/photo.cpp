@@ -164,8 +164,8 @@ void check_size(const PhotoHeader& header, const std::string& place) {
   }
   if (header.decoding_bytes() > kMaxPhotoBytes) {
     throw data_error(
-        "{}: expected a photograph that takes at most {} MB to decode, found {}x{} pixels{}{}, "
-        "which take {} MB; write it anew as a baseline JPEG in RGB, or smaller",
+        "{}: expected at most {} MB when decoded, found {}x{} pixels{}{}, which take {} MB; save "
+        "it smaller, or as a baseline JPEG in RGB",
         place, megabytes(kMaxPhotoBytes), header.width, header.height,
         header.kind == PhotoHeader::Kind::kCmykJpeg ? " in CMYK" : "",
         header.coefficient_bytes > 0 ? " in several scans (as progressive files are)" : "",
@@ -239,8 +239,8 @@ Bytes PhotoEncoder::encode(const Raster& raster, const std::string& place) {
   if (tjCompress2(jpeg_, raster.pixels.data(), static_cast<int>(raster.width), /*pitch=*/0,
                   static_cast<int>(raster.height), TJPF_RGB, &buffer_, &size, TJSAMP_420, kQuality,
                   TJFLAG_ACCURATEDCT) != 0) {
-    throw data_error("{}: cannot be written anew as a JPEG of {}x{} pixels: {}", place,
-                     raster.width, raster.height, tjGetErrorStr2(jpeg_));
+    throw data_error("{}: cannot be saved as a JPEG of {}x{} pixels: {}", place, raster.width,
+                     raster.height, tjGetErrorStr2(jpeg_));
   }
   capacity_ = std::max(capacity_, size);
   return {buffer_, size};

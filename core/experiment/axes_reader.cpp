@@ -143,7 +143,8 @@ class Reader {
     }
     if (const auto* tune = table.get("tune")) {
       if (tune->value_exact<bool>() != false) {
-        throw source_.error(*tune, path + ".tune", "only false, where the file tunes the others");
+        throw source_.error(*tune, path + ".tune",
+                            "can only be false, in a file that tunes the other rows");
       }
       axes.tuned = false;
     }
@@ -283,10 +284,12 @@ class Reader {
     std::set<std::string> seen;
     const auto read_group = [&](const toml::node& group, const std::string& at) {
       const Names keys = source_.texts(group, at);
-      if (keys.size() < 2) throw source_.error(group, at, "one axis alone goes with nothing");
+      if (keys.size() < 2) {
+        throw source_.error(group, at, "expected two axes or more that go together");
+      }
       for (const auto& key : keys) {
         if (std::find(known.begin(), known.end(), key) == known.end()) {
-          throw source_.error(group, at, "\"{}\" is no axis that can be zipped{}", key,
+          throw source_.error(group, at, "\"{}\" is not an axis that can be zipped{}", key,
                               known_names(key, known));
         }
         if (!seen.insert(key).second) throw source_.error(group, at, "{} is named twice", key);
@@ -309,9 +312,8 @@ class Reader {
         const bool by_flag =
             overridden_.keys.contains(key) || overridden_.keys.contains(group.front());
         throw source_.error(node != nullptr ? *node : table, path + "zip",
-                            "{} of {} and {} of {}: the first of one goes with the first of the "
-                            "other, and so on{}",
-                            first, group.front(), now, key,
+                            "{} of {} and {} of {}: zipped axes need equally many values{}", first,
+                            group.front(), now, key,
                             by_flag ? "; a flag that replaces one must replace both" : "");
       }
     }

@@ -79,7 +79,9 @@ class ExperimentReader {
     for (const auto& axis : of_trainings) {
       if (key == "picture" && (axis == "network" || axis == "schedule")) continue;
       const auto* node = source_.root().get(axis);
-      if (node != nullptr) throw source_.error(*node, axis, "has no meaning beside {}", key);
+      if (node != nullptr) {
+        throw source_.error(*node, axis, "has no meaning beside {}; leave one out", key);
+      }
     }
     if (key == "picture") return read_picture();
     if (key == "study") return read_study_item(source_);
@@ -94,7 +96,7 @@ class ExperimentReader {
       const auto* node = source_.root().get(key);
       if (node == nullptr) continue;
       if (!chosen.empty()) {
-        throw source_.error(*node, key, "stands beside {}; an item is one of them", chosen);
+        throw source_.error(*node, key, "cannot stand beside {}; leave one out", chosen);
       }
       chosen = key;
     }
@@ -135,7 +137,8 @@ class ExperimentReader {
     const std::string key = "exact_lengths";
     if (source_.root().contains("report")) {
       throw source_.error(node, key,
-                          "has no place beside report: its trainings are no rows of an item");
+                          "cannot stand beside [report]: a table of a paper has no rows for its "
+                          "trainings; leave one out");
     }
     std::vector<double> shares;
     source_.each(node, key, [&](const toml::node& item, const std::string& at) {
@@ -199,8 +202,10 @@ class ExperimentReader {
     for (const auto scale : kAllScales) reserved.push_back(fmt::format(":{}", name(scale)));
     for (const auto& end : reserved) {
       if (!id.ends_with(end)) continue;
-      throw source_.error(*node, "id", "\"{}\": what ends in {} is another experiment's part", id,
-                          end);
+      throw source_.error(
+          *node, "id",
+          "\"{}\": ids that end in {} are reserved for parts of an experiment; choose another", id,
+          end);
     }
     return id;
   }
@@ -231,7 +236,7 @@ class ExperimentReader {
     auto& found = tuning.learning_rates;
     std::sort(found.begin(), found.end());
     if (std::adjacent_find(found.begin(), found.end()) != found.end()) {
-      throw source_.error(rates, "tune.learning_rate", "the same rate twice");
+      throw source_.error(rates, "tune.learning_rate", "a rate is given twice");
     }
     if (const auto* length = table.get("length")) {
       const auto share = length->value<double>();
@@ -248,8 +253,8 @@ class ExperimentReader {
       for (const auto seed : block.seeds) {
         if (!tuned_by.contains(seed)) continue;
         throw source_.error(seeds, "tune.seeds",
-                            "{} is among the seeds that are evaluated: what was chosen by a seed "
-                            "cannot be judged by it",
+                            "seed {} is evaluated too: a rate cannot be judged by a seed that "
+                            "chose it; give other seeds",
                             seed);
       }
     }
@@ -294,7 +299,7 @@ class ExperimentReader {
       };
       check_numbers(source_, {.rows = along(paper.rows), .columns = along(paper.columns)});
       for (const auto& place : expansion.never) {
-        throw usage_error("holds in no run; delete or correct it").in(place);
+        throw usage_error("applies to no run; delete or correct it").in(place);
       }
     }
     if (!expansion.unusable.empty()) {

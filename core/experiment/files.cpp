@@ -27,8 +27,8 @@ fs::path relative_path(std::string_view name, std::string_view what) {
   });
   if (path.empty() || path.size() > 200 || !plain || path.front() == '/' ||
       path.find("..") != std::string::npos) {
-    throw usage_error("\"{}\" is no name of {}: letters, digits, _ - . and : are",
-                      name.substr(0, 80), what);
+    throw usage_error(
+        "\"{}\" is not the name of {}: use letters, digits, _ - . and :", name.substr(0, 80), what);
   }
   return path + ".toml";
 }

@@ -227,7 +227,8 @@ ItemReport read_item_report(const TomlSource& source) {
     throw source.error(*reader.node("margin"), reader.at("margin"), "must be above 0");
   }
   if (report.columns == report.rows) {
-    throw source.error(*reader.node("columns"), reader.at("columns"), "the rows are that already");
+    throw source.error(*reader.node("columns"), reader.at("columns"),
+                       "the rows are already by this axis; choose another");
   }
   const bool has_columns = !report.columns.empty();
   if (const auto* values = reader.node("value")) {
@@ -243,7 +244,8 @@ ItemReport read_item_report(const TomlSource& source) {
   // With one value its numbers may stand beside it.
   if (const auto* paper = reader.node("paper")) {
     if (report.values.size() != 1 || !report.values[0].paper.empty()) {
-      throw source.error(*paper, "report.paper", "belongs to one value, which has none of its own");
+      throw source.error(*paper, "report.paper",
+                         "needs exactly one value, without numbers of its own");
     }
     report.values[0].paper = read_numbers(source, *paper, "report.paper", has_columns);
   }

@@ -66,7 +66,8 @@ void insert_value(toml::table& table, std::string_view key, const std::string& t
 
 void apply_axis(TomlSource& source, const std::string& key, const std::string& text) {
   if (!contains(axis_keys(), key)) {
-    throw usage_error("--{}: is no axis of an experiment{}", key, known_names(key, axis_keys()));
+    throw usage_error("--{}: is not an axis of an experiment{}", key,
+                      known_names(key, axis_keys()));
   }
   std::string flag = "--" + key;
   std::replace(flag.begin(), flag.end(), '_', '-');

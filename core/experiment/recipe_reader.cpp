@@ -24,7 +24,8 @@ void read_table(const TomlSource& source, const toml::table& table, const std::s
 Recipe read_file(const std::filesystem::path& file) {
   TomlSource source(file.string(), read_toml_file(file));
   if (const auto* base = source.root().get("base")) {
-    throw source.error(*base, "base", "a recipe file stands alone; write its settings out");
+    throw source.error(*base, "base",
+                       "a recipe file cannot have a base; write out all its settings");
   }
   Recipe recipe;
   read_table(source, source.root(), "", {"base"}, recipe);

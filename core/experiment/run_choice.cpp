@@ -30,7 +30,7 @@ class Pattern {
     if (failure == 0) return;
     std::array<char, 200> why{};
     regerror(failure, &compiled_, why.data(), why.size());
-    throw usage_error("{}: {} is no regular expression (as of grep -E): {}", flag_, quote(text_),
+    throw usage_error("{}: {} is not a regular expression (as of grep -E): {}", flag_, quote(text_),
                       why.data());
   }
   ~Pattern() { regfree(&compiled_); }
@@ -142,7 +142,7 @@ void choose_runs(Experiment& experiment, const RunPatterns& patterns) {
   if (patterns.only.empty() && patterns.skip.empty()) return;
   auto* trainings = std::get_if<Trainings>(&experiment.work);
   if (trainings == nullptr) {
-    throw usage_error("--only, --skip: {} is no grid of runs to choose from", experiment.id);
+    throw usage_error("--only, --skip: {} is not a grid of runs to choose from", experiment.id);
   }
   auto& runs = trainings->runs;
   const Patterns only = compile("--only", patterns.only), skip = compile("--skip", patterns.skip);

@@ -51,7 +51,7 @@ StudyTable study_densities(const StudyRequest& request) {
 }
 
 REGISTER_STUDY("densities", study_densities)
-    .about("what stochastic pruning keeps of a network's gradients, by layer and p")
+    .about("density of a network's gradients after stochastic pruning, by layer and p")
     .from_paper("ye2020", "Figure 2")
     .with(declare_training);
 

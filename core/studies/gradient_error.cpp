@@ -91,7 +91,7 @@ REGISTER_STUDY("gradient-error", study_gradient_error)
     .by_methods({"topk_position", "zero", "stochastic_pruning", "sdgp", "meprop",
                  "crs:mode=backward", "bernoulli_crs:mode=backward", "topk_crs:mode=backward",
                  "topk_crs"})
-    .param({"draws", int64_t{20}, "of each random product", 2, 100000})
+    .param({"draws", int64_t{20}, "draws of each random product", 2, 100000})
     .with(declare_training);
 
 }  // namespace

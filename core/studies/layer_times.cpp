@@ -270,21 +270,20 @@ StudyTable study_layer_times(const StudyRequest& request) {
 }
 
 REGISTER_STUDY("layer-times", study_layer_times)
-    .about("time of the three exact products of each layer of a network, and by methods")
+    .about("time of the three products of each layer, exact and by methods")
     .from_paper("mcdanel2022", "Figure 9")
     .by_methods({"sdgp:n=2,m=4"})
     .param({"rounds", int64_t{15}, "measurements of each product", 3})
     .param({.name = "precision",
             .fallback = std::string(name(Precision::kFp32)),
-            .help = "of the operands that are timed; the training before is fp32",
+            .help = "precision of the timed operands; the training before is fp32",
             .choices = {std::string(name(Precision::kFp32)), std::string(name(Precision::kBf16)),
                         std::string(name(Precision::kFp16))},
             .added_later = true})
-    .param(
-        {.name = "variants",
-         .fallback = std::string(),
-         .help = "that compute the methods' products beside the chosen one: NAME+NAME..., or all",
-         .added_later = true})
+    .param({.name = "variants",
+            .fallback = std::string(),
+            .help = "variants to time beside the chosen one: NAME+NAME..., or all",
+            .added_later = true})
     .with(declare_training);
 
 }  // namespace

@@ -124,12 +124,12 @@ StudyTable study_matmul_error(const StudyRequest& request) {
 }
 
 REGISTER_STUDY("matmul-error", study_matmul_error)
-    .about("error of sampled products of random matrices by the share of pairs that is taken")
+    .about("error of sampled products of random matrices, by the share of pairs that is taken")
     .from_paper("adelman2021", "Figure 1")
     .by_methods({"topk_crs", "crs", "bernoulli_crs"})
     .param({"size", int64_t{100}, "rows and columns of the matrices", 2, 4096})
     .param({"runs", int64_t{1000}, "pairs of matrices", 1, 1e6})
-    .param({"seed", int64_t{0}, "of the matrices and of the draws", 0});
+    .param({"seed", int64_t{0}, "seed of the matrices and of the draws", 0});
 
 }  // namespace
 }  // namespace approx

@@ -60,7 +60,7 @@ REGISTER_STUDY("pruned-channels", study_pruned_channels)
     .about("four channels of a recorded gradient before and after pruning")
     .from_paper("mcdanel2022", "Figure 5")
     .by_methods({"sdgp:rank=random,rescale=none", "sdgp:rescale=none", "sdgp"})
-    .param({"layer", int64_t{2}, "of the network, from 1", 1})
+    .param({"layer", int64_t{2}, "layer of the network, from 1", 1})
     .with(declare_training);
 
 }  // namespace

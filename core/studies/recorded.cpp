@@ -8,18 +8,18 @@
 namespace approx {
 
 void declare_training(StudyEntry& entry) {
-  entry.param({"network", std::string("small_cnn"), "that is trained"})
-      .param({"dataset", std::string("mnist14"), "that it is trained on"})
-      .param({"steps", int64_t{50}, "of dense training before the recorded one", 0, 1e6})
+  entry.param({"network", std::string("small_cnn"), "network to train"})
+      .param({"dataset", std::string("mnist14"), "data set to train on"})
+      .param({"steps", int64_t{50}, "steps of dense training before the recorded one", 0, 1e6})
       .param({"batch-size", int64_t{128}, "images in a step", 1, 65536})
-      .param({"recipe", std::string(), "that it is trained by, its name; none: SGD, momentum 0.9"})
-      .param(
-          {"learning-rate", 0.0, "in place of the recipe's; 0: that, or 0.05 without one", 0, 100})
+      .param({"recipe", std::string(), "name of the recipe; none: SGD, momentum 0.9"})
+      .param({"learning-rate", 0.0, "learning rate; 0: the recipe's, or 0.05 without a recipe", 0,
+              100})
       .param({.name = "device",
               .fallback = std::string(name(DeviceKind::kCpu)),
-              .help = "that it is trained on",
+              .help = "device that trains",
               .choices = names_of_enum<DeviceKind>()})
-      .param({"seed", int64_t{0}, "of the training and of the draws", 0});
+      .param({"seed", int64_t{0}, "seed of the training and of the draws", 0});
 }
 
 std::vector<std::pair<LayerInfo, Operands>> recorded_layers(const StudyRequest& request) {

@@ -136,11 +136,11 @@ StudyTable study_regression(const StudyRequest& request) {
 REGISTER_STUDY("regression", study_regression)
     .about("bias of sampled gradients of a linear model, and the best estimate of a product")
     .from_paper("adelman2021", "sections 3, 4 and 6")
-    .param({"features", int64_t{10}, "of the linear model", 2, 1000})
+    .param({"features", int64_t{10}, "features of the linear model", 2, 1000})
     .param({"k", int64_t{4}, "pairs that are taken", 1, 999})
     .param({"runs", int64_t{20000}, "draws of the gradient", 2, 1e7})
     .param({"products", int64_t{200}, "pairs of 60x60 matrices for Theorem 2", 2, 1e6})
-    .param({"seed", int64_t{0}, "of the data and of the draws", 0});
+    .param({"seed", int64_t{0}, "seed of the data and of the draws", 0});
 
 }  // namespace
 }  // namespace approx

@@ -307,7 +307,7 @@ def refused():
 
     many = SWEEP.replace(f"ranks = {RANKS}", "ranks = 4096").replace("120", "4096")
     refuse("ranks = 4096 with threads = 1 need 4096 cores", sweep=many)
-    refuse("a timing has a core for each thread", "--oversubscribe",
+    refuse("a timing needs a core for each thread", "--oversubscribe",
            sweep=many + 'purpose = "timing"\n')
     # The program's folder and no other: what would start the ranks is missing.
     refuse("started by mpirun, which is not installed: install Open MPI", "--oversubscribe",
@@ -315,7 +315,7 @@ def refused():
     refuse("--launcher srun: this is no allocation of Slurm", "--launcher", "srun",
            "--oversubscribe")
     refuse('--launcher: unknown value "mpiron" (did you mean "mpirun"?)', "--launcher", "mpiron")
-    refuse("--record: of a run of several ranks no process has all operands", "--record", "there")
+    refuse("--record: no process of a run of several ranks has all operands", "--record", "there")
 
 
 def nothing_needed_for_one():

@@ -101,7 +101,7 @@ def refused(folder):
     again = [*TRAIN, "--seed", "1", "--record", "more", "--record-every"]
     for text, step in (("3ep", 12), ("9ba", 9)):
         code, _, err = folder.run(*again, text)
-        expect(code == 2 and f"ends after 8 steps, the first to be recorded is {step};" in err,
+        expect(code == 2 and f"the first recorded step would be {step}; record more often" in err,
                f"too seldom: {err}")
     for text in ("0ep", "2", "ep", "1.5ep", "5m"):
         code, _, err = folder.run(*again, text)

@@ -120,9 +120,9 @@ def errors(folder):
              r'--columns: no column "nothing"; known: .*worth.*'),
             (["report", "--columns", "method", "--wide", *db], r".*--wide.*"),
             (["report", "html", "--columns", "method", *db],
-             r"--columns: is of tables; the page has all"),
+             r"--columns: a page has no columns to choose; leave it out"),
             (["report", "pareto", "--format", "svg", "--columns", "method", *db],
-             r"--columns: is of tables; the picture has all"),
+             r"--columns: a picture has no columns to choose; leave it out"),
             (["list", "methods", "--columns", "sumary"],
              r'--columns: no column "sumary" \(did you mean "summary"\?\); known: method, '
              r"parameters, products, source, summary"),

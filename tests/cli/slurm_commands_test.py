@@ -153,7 +153,7 @@ def killed_before_it_heard():
             expect_equal(folder.work(task)[0], 0, f"killed: task {task}")
         folder.set("queue")
         err = folder.submit()
-        expect("4 results taken in" in err and "nothing to submit" in err, f"killed: {err}")
+        expect("4 results added" in err and "nothing to submit" in err, f"killed: {err}")
     # One that was never taken is submitted anew.
     with FakeSlurm() as folder:
         folder.set("refuse")
@@ -237,14 +237,14 @@ def tasks_at_work_are_only_read():
         # Task 1 is in the queue, task 0 has ended.
         folder.set("queue", f"17 1 {folder.submission()}\n")
         err = folder.submit()
-        expect("2 results taken in" in err and
+        expect("2 results added" in err and
                "2 runs are with tasks that wait or work" in err, f"at work: {err}")
         expect((content(task), content(journal)) == before, "at work: sweep --slurm wrote to it")
 
         # That one has ended as well: it was killed while it wrote.
         folder.set("queue")
         err = folder.submit()
-        expect("2 results taken in" in err and "nothing to submit" in err, f"ended: {err}")
+        expect("2 results added" in err and "nothing to submit" in err, f"ended: {err}")
         expect_equal(set(folder.states().values()), {"finished"}, "ended: states")
 
 
@@ -298,7 +298,7 @@ def merged_by_its_script():
             expect_equal(folder.work(task)[0], 0, f"merged: task {task}")
         code, err = merge()
         expect_equal(code, 0, f"merged: exit code ({err})")
-        expect("4 results taken in" in err, f"merged: {err}")
+        expect("4 results added" in err, f"merged: {err}")
         expect_equal(set(folder.states().values()), {"finished"}, "merged: states")
 
 

@@ -390,7 +390,8 @@ def refusals(cluster):
     refused("give --threads N", sweep=SWEEP.format(last=0).replace("threads = 1\n", ""))
     refused("sweep.toml:8:8: slurm.time: \"soon\" is not a duration",
             sweep=SWEEP.format(last=0).replace("10min", "soon"))
-    refused("--slurm-cpus 1: its runs have 2 threads", "--slurm-cpus", "1", "--jobs", "2")
+    refused("--slurm-cpus 1: too few, since a task has 2 threads", "--slurm-cpus", "1", "--jobs",
+            "2")
     refused("--budget: ", "--budget", "1h")
     refused("sbatch failed: sbatch: error: invalid partition specified: none",
             "--slurm-partition", "none")
@@ -398,7 +399,7 @@ def refusals(cluster):
     with SlurmFolder(SWEEP.format(last=0), cluster) as folder:
         code, _, err = folder.run("sweep", "sweep.toml", "--slurm", "--db", "a%j.db")
         expect_equal(code, 2, f"a % in the path ({err})")
-        expect("Slurm replaces what follows a %" in err, f"a % in the path: {err}")
+        expect("Slurm cannot use a path with %" in err, f"a % in the path: {err}")
 
 
 def another_program(cluster):

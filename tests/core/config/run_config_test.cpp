@@ -274,9 +274,10 @@ TEST(RunConfig, RefusesRanksThatDoNotShareABatchEqually) {
     check(config);
     FAIL() << "accepted";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "batch_size = 128 cannot be shared equally by ranks = 3: each has as many images "
-                 "of a step");
+    EXPECT_STREQ(
+        error.what(),
+        "ranks = 3 does not divide batch_size = 128: each rank needs equally many images of "
+        "a step");
   }
   config.ranks = 4;
   EXPECT_NO_THROW(check(config));
@@ -290,20 +291,19 @@ TEST(RunConfig, RefusesAGhostBatchThatIsNoPart) {
   EXPECT_EQ(why_refused(config), "");
   config.recipe.ghost_batch = 128;
   EXPECT_EQ(why_refused(config),
-            "recipe.ghost_batch = 128 is no part of the 128 images that a norm sees in a step "
-            "(batch_size / ranks): set it below, or to 0 for all of them");
+            "recipe.ghost_batch = 128 must be below the 128 images that a norm sees in a step "
+            "(batch_size / ranks), or 0 for all of them");
   config.ranks = 2;
   config.recipe.ghost_batch = 64;
   EXPECT_EQ(why_refused(config),
-            "recipe.ghost_batch = 64 is no part of the 64 images that a norm sees in a step "
-            "(batch_size / ranks): set it below, or to 0 for all of them");
+            "recipe.ghost_batch = 64 must be below the 64 images that a norm sees in a step "
+            "(batch_size / ranks), or 0 for all of them");
   config.recipe.ghost_batch = 32;
   EXPECT_EQ(why_refused(config), "");
   config.norm_statistics = NormScope::kSynchronised;
   EXPECT_EQ(why_refused(config),
-            "norm_statistics = synchronised takes the images of all ranks together, "
-            "recipe.ghost_batch = 32 parts of them: set norm_statistics = local or "
-            "ghost_batch = 0");
+            "norm_statistics = synchronised and recipe.ghost_batch = 32 exclude each other: set "
+            "norm_statistics = local or ghost_batch = 0");
 }
 
 TEST(RunKey, IsOneForDenseUnderEverySchedule) {
@@ -412,13 +412,14 @@ TEST(RunConfig, TheLibrarysOperatorsComputeNoMethod) {
   auto config = example();
   config.operators = OperatorSet::kLibrary;
   config.method = "zero";
-  EXPECT_EQ(why_refused(config),
-            "operators = library leaves LibTorch's own operators alone, and method = zero needs "
-            "this program's: set method = dense or operators = best");
+  EXPECT_EQ(
+      why_refused(config),
+      "operators = library uses LibTorch's operators, and method = zero needs this program's: "
+      "set method = dense or operators = best");
   config.method = "dense";
   EXPECT_EQ(why_refused(config), "");
   config.timed_against = "vgg19";
-  EXPECT_NE(why_refused(config).find("not both"), std::string::npos);
+  EXPECT_NE(why_refused(config).find("exclude each other"), std::string::npos);
 }
 
 // Steps that are captured and such that are not train the same.
@@ -452,7 +453,7 @@ TEST(RunConfig, ACpuHasNoGraphs) {
     ADD_FAILURE();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_STREQ(error.what(), "graphs = on needs device = cuda: steps on a cpu are not captured");
+    EXPECT_STREQ(error.what(), "graphs = on needs device = cuda: steps on a CPU are not captured");
   }
   config.device = DeviceKind::kCuda;
   EXPECT_NO_THROW(check(config));
@@ -468,9 +469,8 @@ TEST(RunConfig, ATimingDoesNotComeByWhereARuleBeginsOrEnds) {
     return why_refused(config);
   };
   EXPECT_EQ(refusal_of({.layers = "2::4", .from = "1ep", .until = "0.5dur"}),
-            "a timing run makes some steps and not a whole training: it does not come by where the "
-            "rule of layers = \"2::4\" begins or ends (from = \"1ep\", until = \"0.5dur\"); time "
-            "the rule without that");
+            "a timing run is too short to reach where the rule of layers = \"2::4\" begins or ends "
+            "(from = \"1ep\", until = \"0.5dur\"); time the rule without that");
   for (const Rule& rule : std::vector<Rule>{{.from = "300ba"},
                                             {.from = "plateau"},
                                             {.until = "plateau:patience=2"},

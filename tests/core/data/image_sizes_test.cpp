@@ -54,8 +54,8 @@ TEST(ImageSizes, NoMoreIsReflectedThanThereIs) {
   for (const int64_t padding : {32, 64}) {
     recipe.crop_padding = padding;
     EXPECT_CONTAINS(sizes_refusal(recipe, wide),
-                    fmt::format("recipe.crop_padding = {}: an image of small, 32x40, has 31 pixels "
-                                "beside its border to reflect",
+                    fmt::format("recipe.crop_padding = {}: an image of small, 32x40, has only 31 "
+                                "pixels to reflect at a border",
                                 padding));
   }
   recipe.padding_mode = PaddingMode::kZero;
@@ -64,8 +64,8 @@ TEST(ImageSizes, NoMoreIsReflectedThanThereIs) {
   EXPECT_EQ(sizes_refusal(recipe, wide), "");
   recipe.test_shift = 32;
   EXPECT_EQ(sizes_refusal(recipe, wide),
-            "recipe.test_shift = 32: an image of small, 32x40, has 31 pixels beside its border to "
-            "reflect; set a smaller one");
+            "recipe.test_shift = 32: an image of small, 32x40, has only 31 pixels to reflect at a "
+            "border; set a smaller one");
   recipe = {.eval_size = 48, .test_shift = 47};
   EXPECT_EQ(sizes_refusal(recipe, photographs()), "");
   recipe.test_shift = 48;

@@ -261,9 +261,9 @@ TEST(Photo, TheHeaderSaysWhatDecodingTakes) {
 TEST(Photo, RefusesHeadersOfFilesThatWouldTakeTooMuchMemory) {
   const auto error = [](const Buffer& file) { return data_error_of([&] { header_of(file); }); };
   EXPECT_EQ(error(bare_header(8000, 8000, 3, kProgressive)),
-            "x.JPEG: expected a photograph that takes at most 192 MB to decode, found 8000x8000 "
-            "pixels in several scans (as progressive files are), which take 576 MB; write it anew "
-            "as a baseline JPEG in RGB, or smaller");
+            "x.JPEG: expected at most 192 MB when decoded, found 8000x8000 "
+            "pixels in several scans (as progressive files are), which take 576 MB; save it "
+            "smaller, or as a baseline JPEG in RGB");
   EXPECT_CONTAINS(error(bare_header(7000, 7000, 4)), "7000x7000 pixels in CMYK, which take 196 MB");
   EXPECT_CONTAINS(error(bare_header(8000, 2001, 4, kProgressive)), "in CMYK in several scans");
   for (const auto& largest :

@@ -219,11 +219,10 @@ TEST(ParseExperiment, ALearningRateMayBelongToOneNetwork) {
 
 // A dense run has no schedule, so none can be wrong for it.
 TEST(ParseExperiment, AScheduleForOneNetworkLeavesDenseAlone) {
-  const auto rows = conditional_rows(parse(
-      with("network = [\"small_cnn\", \"resnet20\"]\nschedule = [{ label = \"A\", layers = \"2\", "
-           "when = "
-           "{ network = \"resnet20\" } }, { label = \"B\", schedule = \"wang2019_s1\", when = "
-           "{ method = \"zero\" } }]")));
+  const auto rows = conditional_rows(
+      parse(with("network = [\"small_cnn\", \"resnet20\"]\nschedule = [{ label = \"A\", layers = "
+                 "\"2\", when = { network = \"resnet20\" } }, { label = \"B\", schedule = "
+                 "\"wang2019_s1\", when = { method = \"zero\" } }]")));
   using Rows = std::vector<std::string>;
   EXPECT_EQ(rows, (Rows{"dense small_cnn 128 0.1",
                         "zero small_cnn 128 0.1: schedule A is for network resnet20 alone",
@@ -253,7 +252,7 @@ TEST(ParseExperiment, AConditionThatHoldsNowhereIsAMistake) {
       "method = [\"dense\", { method = \"zero\", when = { schedule = \"wang2019_cnn2\", network = "
       "\"small_cnn\" } }, { method = \"random\", when = { batch_size = 7 } }]";
   EXPECT_EQ(experiment_message(with(text)),
-            "x.toml:3:131: method[2].when: holds in no run; delete or correct it");
+            "x.toml:3:131: method[2].when: applies to no run; delete or correct it");
   // A flag may take away what it is about.
   Overrides overrides;
   overrides.axes = {{"network", "resnet20"}};
@@ -267,8 +266,9 @@ TEST(ParseExperiment, WhatCannotBeZippedIsSaid) {
   EXPECT_NE(error("batch_size = [1, 2, 3]\nzip = [\"method\", \"batch_size\"]")
                 .find("2 of method and 3 of batch_size"),
             std::string::npos);
-  EXPECT_NE(error("zip = [\"method\", \"seeds\"]").find("\"seeds\" is no axis"), std::string::npos);
-  EXPECT_NE(error("zip = \"method\"").find("goes with nothing"), std::string::npos);
+  EXPECT_NE(error("zip = [\"method\", \"seeds\"]").find("\"seeds\" is not an axis"),
+            std::string::npos);
+  EXPECT_NE(error("zip = \"method\"").find("two axes or more"), std::string::npos);
   EXPECT_NE(error("batch_size = [1, 2]\nthreads = [1, 2]\n"
                   "zip = [[\"method\", \"batch_size\"], [\"threads\", \"method\"]]")
                 .find("method is named twice"),

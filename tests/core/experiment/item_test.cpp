@@ -137,7 +137,7 @@ TEST(ItemReport, RefusesNumbersThatDoNotFitItsShape) {
   EXPECT_NE(report("[report]\n" + value + "basis = \"guessed\"\n").find("known: measured-e2e"),
             std::string::npos);
   EXPECT_NE(report("[report]\nrows = \"method\"\ncolumns = \"method\"\n")
-                .find("the rows are that already"),
+                .find("the rows are already by this axis"),
             std::string::npos);
   EXPECT_NE(report("[report]\n[[report.departs]]\nmethod = \"dense\"\n").find("reason is missing"),
             std::string::npos);
@@ -197,9 +197,9 @@ TEST(ItemKind, IsReadFromWhatTheFileHas) {
   ASSERT_NE(picture.as<PictureItem>(), nullptr);
   EXPECT_EQ(picture.as<PictureItem>()->schedules.size(), 1u);
 
-  EXPECT_NE(
-      item_message("not_run = \"why\"\n[study]\nname = \"x\"\n").find("an item is one of them"),
-      std::string::npos);
+  EXPECT_NE(item_message("not_run = \"why\"\n[study]\nname = \"x\"\n")
+                .find("cannot stand beside study; leave one out"),
+            std::string::npos);
   EXPECT_NE(
       item_message("not_run = \"why\"\nmethod = \"zero\"\n").find("no meaning beside not_run"),
       std::string::npos);

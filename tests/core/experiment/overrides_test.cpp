@@ -107,7 +107,7 @@ TEST(Overrides, ErrorsNameTheFlag) {
   EXPECT_EQ(axis("seeds", ""), "--seeds: an empty value");
   EXPECT_EQ(axis("seeds", "3-1"), "--seeds: \"3-1\": 3 lies above 1");
   EXPECT_EQ(axis("methods", "zero"),
-            "--methods: is no axis of an experiment (did you mean \"method\"?)");
+            "--methods: is not an axis of an experiment (did you mean \"method\"?)");
   EXPECT_EQ(set("recipe.epoch", "2"),
             "--set recipe.epoch=2: unknown key (did you mean \"recipe.epochs\"?)");
   EXPECT_EQ(set("recipe.epochs", "two"), "--set recipe.epochs=two: expected a number, got \"two\"");

@@ -120,12 +120,13 @@ TEST(RunChoice, APatternThatMatchesNothingIsAMistake) {
 }
 
 TEST(RunChoice, RefusesWhatIsNoPattern) {
-  EXPECT_NE(choice_message({{"seed=(1"}, {}}).find("--only: \"seed=(1\" is no regular expression"),
-            std::string::npos);
+  EXPECT_NE(
+      choice_message({{"seed=(1"}, {}}).find("--only: \"seed=(1\" is not a regular expression"),
+      std::string::npos);
   EXPECT_EQ(choice_message({{}, {""}}), "--skip: an empty pattern");
   EXPECT_NE(choice_message({{std::string(1001, 'a')}, {}}).find("1000 characters"),
             std::string::npos);
-  EXPECT_NE(choice_message({{"a"}, {}}, "not_run = \"no\"").find("no grid of runs"),
+  EXPECT_NE(choice_message({{"a"}, {}}, "not_run = \"no\"").find("is not a grid of runs"),
             std::string::npos);
 }
 

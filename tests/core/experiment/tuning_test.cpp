@@ -255,10 +255,10 @@ TEST(Tuning, AnExtraMayKeepTheRateOfItsRecipe) {
 TEST(Tuning, MayNotUseASeedThatIsEvaluated) {
   EXPECT_EQ(
       message_of("seeds = \"0-5\"\ntune = { learning_rate = 0.1, seeds = \"5-6\" }"),
-      "x.toml:5:39: tune.seeds: 5 is among the seeds that are evaluated: what was chosen by a "
-      "seed cannot be judged by it");
+      "x.toml:5:39: tune.seeds: seed 5 is evaluated too: a rate cannot be judged by a seed that "
+      "chose it; give other seeds");
   EXPECT_EQ(message_of("tune = { learning_rate = [0.1, 0.1], seeds = 9 }"),
-            "x.toml:4:26: tune.learning_rate: the same rate twice");
+            "x.toml:4:26: tune.learning_rate: a rate is given twice");
   EXPECT_EQ(message_of("tune = { seeds = 9 }"), "x.toml:4:8: tune: learning_rate is missing");
   EXPECT_NE(message_of("tune = { learning_rate = -1, seeds = 9 }").find("learning_rate"),
             std::string::npos);
