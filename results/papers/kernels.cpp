@@ -148,7 +148,7 @@ Columns<KernelTextLine> kernel_text_columns(const ItemReport& paper, bool with_p
   };
   ms("exact, ms", &KernelLine::baseline_ns);
   ms("approximated, ms", &KernelLine::ns);
-  ms("of it choosing, ms", &KernelLine::plan_ns);
+  ms("choosing alone, ms", &KernelLine::plan_ns);
   ours("speedup",
        [&footnotes](const KernelLine& result) { return kernel_speedup_text(result, footnotes); });
   return columns;
@@ -173,8 +173,7 @@ struct PrecisionSummary {
   std::string text(const std::string& precision) const {
     std::string text = fmt::format(
         "{}: what a layer takes is faster than the fastest exact path on {} of {} shapes, slower "
-        "on "
-        "{}; geometric mean {:.2f}×",
+        "on {}; geometric mean {:.2f}×",
         precision, faster, shapes, slower, std::exp(log_ratios / static_cast<double>(shapes)));
     std::vector<std::string> shares;
     for (const auto& [level, values] : memory) {

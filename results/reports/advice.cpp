@@ -402,22 +402,23 @@ Table report_advice(const Snapshot& snapshot, const ReportOptions& options) {
   if (lines.empty()) return table;
   table.notes = {
       fmt::format(
-          "yes needs three things: speed, the 95 % interval of the speedup above 1; loss, "
-          "its one-sided 95 % bound below {} by at least {} seeds; same time, better than "
-          "the exact training that takes no longer. No: slower, no gain of 2 %, surely a "
-          "larger loss, or surely no better than that training. Else undecided. Where exact "
-          "training has three lengths and six seeds, break-even stands in place of the same time: "
-          "faster than the exact training that is as accurate. A speedup "
-          "of one day and build is taken for 3 % off, and accuracies decide where the tuned "
-          "learning rates are enclosed",
+          "yes: the speedup's whole 95 % interval is above 1, the loss is surely below {}, and "
+          "exact training of the same time is worse. The loss is judged by its one-sided "
+          "95 % bound and at least {} seeds",
           margin.text(), kSeedsForAVerdict),
-      "ahead of dense in the same time: the method's accuracy minus dense's in as many epochs as "
-      "the least that the speedup's interval has leaves it: from the dense runs' own curves under "
-      "a constant learning rate (the next evaluation counts), else from runs of their own; p: "
-      "exact sign-flip "
-      "test of the pairs, not adjusted for how many methods there are (in CSV and JSON iso_time_pp "
-      "is dense's lead, the other sign)",
-      "for the networks, data, settings and machines in the lines alone"};
+      "no: slower, no gain of 2 %, surely a larger loss, or surely no better than exact training "
+      "of the same time. Else undecided",
+      "with exact trainings of three lengths and six seeds, break-even decides instead of the same "
+      "time. The method must then be faster than the exact training that is as accurate",
+      "a speedup of one day and build may be 3 % off. Accuracies decide only if the tuned learning "
+      "rates are enclosed",
+      "ahead of dense in the same time: the method's accuracy minus that of exact training stopped "
+      "at the same time. The lower bound of the speedup sets that time. Under a constant learning "
+      "rate it is read from the dense runs' curves at the next evaluation, else from runs of their "
+      "own",
+      "p: exact sign-flip test of the pairs, not adjusted for the number of methods. In CSV and "
+      "JSON iso_time_pp has the other sign: dense's lead",
+      "these verdicts hold only for the networks, data, settings and machines in these rows"};
   const auto lettered = letters.lines();
   table.notes.insert(table.notes.begin(), lettered.begin(), lettered.end());
   if (curves) {

@@ -221,14 +221,14 @@ Table report_breakeven(const Snapshot& snapshot, const ReportOptions& options) {
   if (auto within = compared_within(shown); !within.empty()) table.notes.push_back(within);
   for (const char* note :
        {"break-even: the speedup at which the method takes as long as the exact training that is "
-        "as accurate, its own epochs over those of exact training. It has no machine in it",
+        "as accurate. It is the method's epochs over those of exact training: no machine is in it",
         "exact epochs as accurate: read from a curve through all exact trainings of half to twice "
-        "the method's length, a parabola in the logarithm of the length that does not fall, with "
-        "its 95 % interval over seeds; < and >: beyond the lengths that were trained",
-        "gap: the measured speedup over break-even, less 1. Pays: yes where all of its interval is "
-        "above 0, no where all is below, by six seeds and by ten processes of one machine, or "
-        "five where the speedup's interval of 99.9 % is enough; no where runs diverged; else "
-        "undecided. A speedup of one day and build is taken for 3 % off, and tuned learning rates "
+        "the method's length, with its 95 % interval over seeds. The curve is a parabola in the "
+        "logarithm of the length that does not fall. < and >: beyond the lengths that were trained",
+        "gap: the measured speedup over break-even, minus 1. Pays: yes if its whole interval is "
+        "above 0, no if all is below 0 or runs diverged, else undecided",
+        "a verdict needs six seeds, and ten processes of one machine; five if the speedup's 99.9 % "
+        "interval is enough. A speedup of one day and build may be 3 % off. Tuned learning rates "
         "must be enclosed"}) {
     table.notes.emplace_back(note);
   }

@@ -142,16 +142,15 @@ Table report_cards(const Snapshot& snapshot, const ReportOptions& options) {
   Table table = table_of(options.experiment, card_columns(), lines);
   if (lines.empty()) return table;
   table.notes = {fmt::format(
-      "faster, slower: by timings of at least {} processes, from 2 % on; a card says where a "
-      "method "
-      "does not pay as plainly as where it does, and needs the last column before it can",
+      "faster, slower: by timings of at least {} processes, from 2 % on. The last column says what "
+      "is missing before a card can say where the method pays and where not",
       kProcessesForAVerdict)};
   return table;
 }
 
 REGISTER_REPORT("cards", report_cards)
     .at(11)
-    .about("What the methods' cards can say, and what they need");
+    .about("Where each method pays, where not, and which results are missing");
 
 }  // namespace
 }  // namespace approx

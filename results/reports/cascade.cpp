@@ -376,22 +376,24 @@ Table report_cascade(const Snapshot& snapshot, const ReportOptions& options) {
   if (lines.empty()) return table;
   table.notes = letters.lines();
   table.notes.emplace_back(
-      "each level is how many times as fast as exact: its products by bench-kernel on the same "
-      "machine, threads and precision, on random operands (geometric mean over the shapes of its "
-      "network's layers, of each the fastest variant); products of all layers: an estimate, from "
-      "these times, weighted by multiply-accumulates, and the time that each product takes (study "
-      "layer-times, else the timing runs), neither of networks at other parameters or images than "
-      "list networks has them at; step: timing runs; time to target: steps and step times "
-      "together");
+      "each level: how many times as fast as exact. Products are timed by bench-kernel on the same "
+      "machine, threads and precision, on random operands. Their speedup is the geometric mean "
+      "over the shapes of the network's layers, each by its fastest variant");
   table.notes.emplace_back(
-      "realised: the share of the time of a step really saved over the share of the "
+      "products of all layers: an estimate from these times, weighted by multiply-accumulates and "
+      "by the time of each product (study layer-times, else timing runs). There is none for "
+      "networks with other parameters or images than in list networks");
+  table.notes.emplace_back(
+      "step: by timing runs; time to target: from steps and step times together");
+  table.notes.emplace_back(
+      "realised: the share of a step's time that is really saved, over the share of the "
       "multiply-accumulates that is left out");
   return table;
 }
 
 REGISTER_REPORT("cascade", report_cascade)
     .at(10)
-    .about("Product, layer, step, time to target: where a speedup goes")
+    .about("Where a speedup goes: products, layers, step, time to target")
     .made_of("runs of methods, and kernel benchmarks (bench-kernel)");
 
 }  // namespace

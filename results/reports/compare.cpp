@@ -349,18 +349,20 @@ Table report_compare(const Snapshot& a, const Snapshot& b, const ReportOptions& 
   table.screen.results = {"what", "quantity", "a", "b", "change", "verdict"};
   table.screen.headline = changes_sentence(comparison.lines);
   table.notes = {
-      fmt::format("speeds are compared through their own dense baselines, so A and B may come from "
-                  "different machines; {} rows and kernels only in A, {} only in B",
-                  comparison.only_a, comparison.only_b),
+      "speeds are compared through each database's own dense runs, so A and B may come from "
+      "different machines",
+      fmt::format("rows and kernels only in A: {}, only in B: {}", comparison.only_a,
+                  comparison.only_b),
       fmt::format(
-          "accuracy: the same where one has all seeds of the other, equal; else Welch's 95 % "
-          "interval against a margin of {}, from {} seeds of each on; with fewer, differs where a "
-          "seed of both has another number in each; inferior where seeds diverged in B alone",
+          "accuracy: same if one database has all seeds of the other, with equal numbers. Else "
+          "Welch's 95 % interval is held against a margin of {}, from {} seeds of each on. With "
+          "fewer, it differs if a seed of both has different numbers. It is inferior if seeds "
+          "diverged in B alone",
           options.margin.value_or(kUsualMargin).text(), kSeedsForAVerdict),
       fmt::format(
-          "speed: faster or slower from {0:.0f} % on, the same if the whole interval lies "
-          "within {0:.0f} %, from {1} processes of each on; of kernels, timed in one process "
-          "each, {2:.0f} %",
+          "speed: faster or slower from {0:.0f} % on, same if the whole interval lies within "
+          "{0:.0f} %, from {1} processes of each on. For kernels, timed in one process each, the "
+          "bound is {2:.0f} %",
           100 * kLeastEffect, kProcessesForAVerdict, 100 * kLeastEffectOfOneProcess)};
   return table;
 }

@@ -168,21 +168,21 @@ Columns<KernelLine> kernel_columns(const std::vector<KernelLine>& lines) {
 std::vector<std::string> kernel_notes(const std::vector<KernelLine>& lines) {
   std::vector<std::string> notes;
   if (known_anywhere(lines, ceiling_percent)) {
-    std::string note =
-        "of ceiling: the share of the rate of multiply-adds in registers of so many threads, on a "
-        "GPU of that of a large matrix product";
+    notes.emplace_back(
+        "of ceiling: the share of the rate of multiply-adds in registers, with as many threads. On "
+        "a GPU it is the share of the rate of a large matrix product");
     if (known_anywhere(lines, memory_level)) {
-      note += "; of memory: of the rate of a copy in the memory that limits it";
+      notes.emplace_back("of memory: the share of the rate of a copy in the memory that limits it");
     }
     if (known_anywhere(lines, roofline_percent)) {
-      note += "; of roofline: the larger of the shares of the ceiling and of the rate of a copy";
+      notes.emplace_back(
+          "of roofline: the larger of the shares of the ceiling and of the rate of a copy");
     }
-    notes.push_back(std::move(note));
   }
   if (known_anywhere(lines, &KernelLine::ratio_lo)) {
     notes.emplace_back(
-        "[ ]: 95 % intervals, each of one process: they say nothing of the next one, and within 4 "
-        "% of 1 a speedup is no evidence");
+        "[ ]: 95 % intervals of one process each. They say nothing about another process, and a "
+        "speedup within 4 % of 1 is no evidence");
   }
   return notes;
 }
@@ -206,7 +206,7 @@ Table report_kernels(const Snapshot& snapshot, const ReportOptions& /*options*/)
 
 REGISTER_REPORT("kernels", report_kernels)
     .at(9)
-    .about("Kernel benchmarks: the last of each case")
+    .about("Kernel benchmarks: the newest result of each case")
     .made_of("kernel benchmarks (bench-kernel)")
     .drawn_by("kernels")
     .of_the_store();

@@ -123,7 +123,7 @@ Table report_layers(const Snapshot& snapshot, const ReportOptions& options) {
 
 REGISTER_REPORT("layers", report_layers)
     .at(6)
-    .about("What each product of each layer did")
+    .about("How each product of each layer was computed")
     .made_of("accuracy or timing runs (train, sweep)")
     .drawn_by("density");
 

@@ -152,13 +152,15 @@ Table report_table(const Snapshot& snapshot, const ReportOptions& options) {
   if (const auto note = set.stock_note(); !note.empty()) table.notes.push_back(note);
   if (shown.realised) {
     table.notes.emplace_back(
-        "realised: the share of the time really saved over the share of the multiply-accumulates "
-        "that is left out");
+        "realised: the share of the time that is really saved, over the share of the "
+        "multiply-accumulates that is left out");
   }
   if (shown.bounded) {
     table.notes.emplace_back(
-        "ceiling: the speedup if what is approximated took no time; estimated: if it took time "
-        "in proportion to its multiply-accumulates, as papers count; neither is measured");
+        "ceiling: the speedup if what is approximated took no time; computed, not measured");
+    table.notes.emplace_back(
+        "estimated: the speedup if time were in proportion to multiply-accumulates, as papers "
+        "count; computed, not measured");
   }
   if (!worths.empty()) {
     table.notes.emplace_back(
@@ -171,7 +173,7 @@ Table report_table(const Snapshot& snapshot, const ReportOptions& options) {
 
 REGISTER_REPORT("table", report_table)
     .at(1)
-    .about("Accuracy, loss against dense, speedup: one row a method")
+    .about("One row for each method: accuracy, loss against dense, speedup")
     .made_of("accuracy or timing runs (train, sweep)");
 
 }  // namespace

@@ -124,14 +124,16 @@ Table report_pairs(const Snapshot& snapshot, const ReportOptions& options) {
   table.notes = letters.lines();
   table.notes.emplace_back(
       "ahead: the method's test accuracy minus the exact training's, paired by seed, with its 95 % "
-      "interval; p: exact sign-flip test, adjusted by Holm beside it over all such pairs that were "
+      "interval");
+  table.notes.emplace_back(
+      "p: exact sign-flip test, and beside it p adjusted by Holm over all such pairs that were "
       "declared");
   return table;
 }
 
 REGISTER_REPORT("pairs", report_pairs)
     .at(13)
-    .about("Each method against each exact training, of other lengths too")
+    .about("Each method against each exact training of its network, paired by seed")
     .made_of("accuracy runs of methods and of dense");
 
 }  // namespace

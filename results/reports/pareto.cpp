@@ -266,16 +266,18 @@ Table report_pareto(const Snapshot& snapshot, const ReportOptions& options) {
           {.name = "kind", .value = via(&FrontLine::kind)}});
   Table table = table_of(options.experiment, columns, lines);
   table.notes = letters.lines();
+  table.notes.emplace_back(fmt::format(
+      "dense stands at speedup 1 and loss 0. A row is on the front by its means. It is "
+      "perhaps on it if the intervals leave it open, or with fewer than {} processes or "
+      "two seeds",
+      kProcessesForATiming));
   table.notes.emplace_back(
-      fmt::format("dense stands at speedup 1 and loss 0; front: by the means, perhaps where the "
-                  "intervals leave it open and where there are fewer than {} processes or two "
-                  "seeds; what has runs that diverged or a speedup that no verdict rests on is not "
-                  "held against the others, and perhaps on it",
-                  kProcessesForATiming));
+      "rows with diverged runs, or with a speedup that no verdict rests on, are perhaps on the "
+      "front. No other row is held against them");
   if (std::ranges::any_of(lines, &FrontLine::is_beside)) {
     table.notes.emplace_back(
-        "exact training of fewer epochs stands where a method would that takes as long, a smaller "
-        "network at the speed of its step; neither is held against the methods");
+        "exact training of fewer epochs is drawn at the speed of a method that takes as long, a "
+        "smaller network at the speed of its step. Neither is held against the methods");
   }
   if (several) {
     table.notes.emplace_back(
@@ -299,7 +301,7 @@ Table report_pareto(const Snapshot& snapshot, const ReportOptions& options) {
 
 REGISTER_REPORT("pareto", report_pareto)
     .at(3)
-    .about("Speedup against loss, and what is on the front")
+    .about("Speedup against loss, and which rows are on the front")
     .made_of("accuracy and timing runs of methods and of dense")
     .drawn_by("pareto");
 

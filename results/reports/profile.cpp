@@ -124,11 +124,11 @@ Table report_profile(const Snapshot& snapshot, const ReportOptions& options) {
     const size_t workloads = all.workloads.size();
     const std::string bands =
         workloads < kWorkloadsForABand
-            ? fmt::format("no bands, which take {} workloads", kWorkloadsForABand)
-            : "bands: resampled workloads";
+            ? fmt::format("No bands: they take {} workloads", kWorkloadsForABand)
+            : "Bands: resampled workloads";
     notes.push_back(fmt::format(
-        "{} {}; by the median time to target, infinite where fewer than half of the runs reached "
-        "it; {}; score: mean of the profile over tau from 1 to 4",
+        "{} {}; by the median time to target, infinite if fewer than half of the runs reached it. "
+        "{}. Score: mean of the profile over tau from 1 to 4",
         workloads, workloads == 1 ? "workload" : "workloads", bands));
     for (size_t i = 0; i < all.labels.size(); ++i) {
       for (const auto& step : profiles[i].steps) {

@@ -120,7 +120,7 @@ Table report_traffic(const Snapshot& snapshot, const ReportOptions& options) {
 
 REGISTER_REPORT("traffic", report_traffic)
     .at(12)
-    .about("What the ranks of trainings sent, by layer, beside exact training")
+    .about("Bytes that a rank sends in a step, by layer, beside exact training")
     .made_of("trainings by several ranks (--ranks)");
 
 }  // namespace

@@ -133,7 +133,7 @@ std::vector<std::string> target_notes(const Lines& lines, const StepLetters& ste
   std::vector<std::string> notes;
   if (has_joules) {
     notes.emplace_back(
-        "energy: of whole processors and GPUs while training, over the runs that reached the "
+        "energy: drawn by whole processors and GPUs while training, over the runs that reached the "
         "target");
   }
   std::set<std::string> origins;
@@ -163,16 +163,16 @@ std::vector<std::string> target_notes(const Lines& lines, const StepLetters& ste
   const auto mixed = [](const TargetRow& line) { return line.machines > 1; };
   if (std::any_of(lines.begin(), lines.end(), mixed)) {
     notes.emplace_back(
-        "no restricted mean where the trainings of a setting are of several machines: the time "
-        "that all were watched for is then none of theirs");
+        "no restricted mean if the trainings of a setting are from several machines: they have no "
+        "common time that all were watched for");
   }
   if (!lines.empty()) {
     notes.emplace_back(
-        "reached: by the images that judge, the held-out ones where there are any, with Wilson's "
-        "95 "
-        "% interval; median: Kaplan and Meier's; restricted mean: of "
-        "min(time, the time that all rows were watched for); with restarts: all time over "
-        "successes");
+        "reached: by the images that judge (held-out ones if there are any), with Wilson's 95 % "
+        "interval; median: Kaplan and Meier's");
+    notes.emplace_back(
+        "restricted mean: the mean of min(time, the time that all rows were watched for); with "
+        "restarts: all time over successes");
     notes.emplace_back(kNotIsolated);
   }
   const auto lacks = [](const TargetRow& line) { return line.speedup.n == 0 && line.pairs > 0; };

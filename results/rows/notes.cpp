@@ -17,13 +17,13 @@ const NoteText kNoteTexts[kNotes] = {
      "timing runs that were disturbed or shared the machine are left out: sweep --rerun "
      "tainted times them again"},
     {"resumed runs",
-     "runs that were interrupted and went on from a checkpoint: their times are of several "
+     "runs that were interrupted and went on from a checkpoint: their times are from several "
      "processes"},
     {"timed against another network", "its speedup is over the exact training of another network"},
     {"few processes",
      "its speedup was timed in fewer than 5 processes; one process has no interval"},
     {"above its ceiling",
-     "its speedup lies wholly above its own ceiling, where no saving can bring it: no verdict "
+     "its whole speedup interval lies above its own ceiling, which no saving can reach: no verdict "
      "rests on it"},
     {"pairs of different builds",
      "in some pairs the dense run was made by another build of the program"},
@@ -31,22 +31,22 @@ const NoteText kNoteTexts[kNotes] = {
      "the stock step was timed by another build of the program, whose exact step may differ"},
     {"earlier kernel rules", "its speedup was timed with an earlier table of kernel rules"},
     {"stopped at a target",
-     "runs that ended as soon as they reached a target: they have a time to it and no "
-     "accuracy, which would be the target's"},
+     "runs that ended as soon as they reached a target: they have a time to it and no accuracy of "
+     "their own"},
     {"pairs of different machines",
-     "in some pairs the dense run was made on another machine: from the same weights, images "
-     "and draws, rounded otherwise"},
+     "in some pairs the dense run was made on another machine: same weights, images and draws, "
+     "other rounding"},
     {"timed by several builds", "its speedup was timed by several builds of the program"},
     {"times of another machine",
      "its trainings ran on another machine than the exact ones: its seconds must not be "
      "compared with theirs"},
     {"approximated nothing",
-     "no product of some run was approximated: it was an exact one under another name"},
+     "no product of some run was approximated: it was exact training under another name"},
     {"seconds too short",
-     "trained on a GPU by a program that left out of its seconds what the device had still to "
-     "do: they are too short, and not compared"},
+     "trained on a GPU by an older program that did not wait for the device: its seconds are too "
+     "short, and not compared"},
     {"earlier version",
-     "some runs are by an earlier version of their method, which differs by rounding alone"},
+     "some runs are by an earlier version of their method, which differs only by rounding"},
 };
 
 NoteLetters::NoteLetters(const std::vector<Notes>& lines, char first,

@@ -83,9 +83,9 @@ const TargetRow* target_of(const std::vector<TargetRow>& rows, const Row& row);
 
 // The note below a table in which a row has no speedup.
 inline constexpr const char* kWhyNoSpeedup =
-    "no speedup to the target where a run of some pair did not arrive, since those that did alone "
-    "flatter who fails more often, nor where both runs of every pair arrived at the same "
-    "evaluation, between which nobody looks";
+    "no speedup to the target if a run of some pair did not arrive: the others alone would flatter "
+    "methods that fail more often. None either if both runs of every pair arrived at the same "
+    "evaluation, since nothing is known between evaluations";
 
 // The note below every table of these times.
 inline constexpr const char* kNotIsolated =

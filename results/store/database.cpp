@@ -169,8 +169,8 @@ void refuse_journal_of_several(const std::string& path) {
     return;
   }
   throw database_error(
-      "{}: it names another file, which SQLite would delete, and so is none of this program's; "
-      "remove it to open the database without what it would undo",
+      "{}: it names another file, which SQLite would delete, so this program did not write it; "
+      "remove it to open the database without undoing its changes",
       journal);
 }
 

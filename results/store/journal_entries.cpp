@@ -226,8 +226,8 @@ std::vector<std::string> apply_entry(SQLite::Database& db, const JournalEntry& e
     write_kernel_results(db, json);
   } else if (op == "rewritten") {
     for (const auto& from : json.at("from")) {
-      missing.push_back(
-          fmt::format("what was merged from {}: merge it again", from.get<std::string>()));
+      missing.push_back(fmt::format("results that were merged from {}: merge them again",
+                                    from.get<std::string>()));
     }
   } else {
     throw database_error("\"{}\" is nothing that this program does", op);

@@ -158,10 +158,10 @@ void adopt_unknown(SQLite::Database& db, const JournalFiles& files, const std::s
     adopted += attempt(db, run.directory, missing, [&] { adopt(db, run, writer); });
   }
   writer.finish();
-  missing.push_back(fmt::format(
-      "the experiments of {} runs that no journal tells of, and how their processes ended: the "
-      "experiment \"{}\" has them, and a sweep of their file takes them up",
-      adopted, kRebuilt));
+  missing.push_back(
+      fmt::format("the experiments of {} runs without a journal, and how their processes ended: "
+                  "they stand under \"{}\" until a sweep of their file takes them up",
+                  adopted, kRebuilt));
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ TEST_F(ReportTest, ControlsAreNoWorkloads) {
   EXPECT_FALSE(profile.rows.empty());
   for (const auto& note : profile.notes) EXPECT_EQ(note.find("left out"), std::string::npos);
   EXPECT_EQ(profile.notes[0].find("1 workload; "), 0U) << profile.notes[0];
-  EXPECT_NE(profile.notes[0].find("; no bands, which take 10 workloads; "), std::string::npos);
+  EXPECT_NE(profile.notes[0].find(". No bands: they take 10 workloads. "), std::string::npos);
   EXPECT_EQ(made("pareto", path_).rows.size(), 2u);
 }
 

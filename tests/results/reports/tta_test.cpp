@@ -54,7 +54,7 @@ TEST_F(ThreeSeeds, TimeToTargetCountsRunsThatNeverReachIt) {
   EXPECT_EQ(count(table, "zero", "pairs"), 3);
   EXPECT_EQ(count(table, "zero", "pairs_arrived"), 1);
   EXPECT_THAT(render(table, "md"), testing::HasSubstr("– (1/3 pairs arrived)"));
-  EXPECT_THAT(render(table, "md"), testing::HasSubstr("flatter who fails more often"));
+  EXPECT_THAT(render(table, "md"), testing::HasSubstr("flatter methods that fail more often"));
 
   // All arrive at the first evaluation: when before it nobody saw.
   const Table easier = made("tta", path_, {.target = 0.5});
@@ -238,7 +238,7 @@ TEST_F(ReportTest, TimesToTargetOfTwoMachinesAreNotPaired) {
             std::string::npos);
   EXPECT_EQ(at(table, "zero", "restricted_mean_s").index(), 0u);
   EXPECT_EQ(at(table, "dense", "budget_s").index(), 0u);
-  EXPECT_NE(render(table, "md").find("no restricted mean where"), std::string::npos);
+  EXPECT_NE(render(table, "md").find("no restricted mean if"), std::string::npos);
   const Table profile = made("profile", path_);
   EXPECT_EQ(profile.notes[0], "left out: lenet on mnist, whose times are of 2 machines");
   EXPECT_TRUE(profile.rows.empty());
