@@ -18,8 +18,8 @@ struct ColumnFlags {
 };
 void add_column_flags(CLI::App& command, ColumnFlags& flags);
 
-// What is typed for words of the program: "approxtrain report advice --db quickstart.db", without
-// the database where it would be found; "" for no words.
+// The command line for words of the program: "approxtrain report advice --db quickstart.db". The
+// database is left out where it would be found without; "" for no words.
 std::string command_text(const std::vector<std::string>& words, const GlobalOptions& options);
 
 // A table for a person at standard output (results/render/screen.h on a terminal). `flags`: of a

@@ -19,7 +19,8 @@ if(APPROX_TORCH_PYTHON)  # the Python whose PyTorch the library was built with
   # A page that is followed to the letter.
   add_test(NAME python.record_page
     COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/record_page_test.py)
-  # What scripts/make-results makes of the decision table: intervals, verdicts, the answer, the length of the page.
+  # What scripts/make-results makes of the decision table: intervals, verdicts, the answer, the
+  # length of the page.
   add_test(NAME python.which_method
     COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/which_method_test.py)
   # What scripts/rank-bandwidth fits.

@@ -38,7 +38,7 @@ struct HttpResponse {
   std::shared_ptr<EventStream> events;  // where it is set, it is sent in place of `body`
 };
 
-// What knows the answers. Asked by several threads at once; throws nothing.
+// The side that knows the answers. Asked by several threads at once; throws nothing.
 class HttpAnswers {
  public:
   virtual ~HttpAnswers() = default;
@@ -59,8 +59,8 @@ class HttpServer {
   virtual void stop() = 0;
 };
 
-// What libapproxtrain_http.so exports as kOpenHttp. `port` 0: any that is free. Returns nullptr
-// with errno where the port cannot be had. `answers` must outlive the server.
+// The function that libapproxtrain_http.so exports as kOpenHttp. `port` 0: any that is free.
+// Returns nullptr with errno where the port cannot be had. `answers` must outlive the server.
 using OpenHttp = HttpServer* (*)(HttpAnswers& answers, int port);
 inline constexpr const char* kOpenHttp = "approxtrain_http_1";
 

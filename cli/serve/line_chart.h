@@ -20,10 +20,9 @@ struct Chart {
   std::vector<ChartLine> lines;
 };
 
-// An <svg> element, 560 by 300 units, all text escaped; "" where no line has a point. What is not
-// finite, or beyond 1e30, is left out. Text and axes
-// have the classes "word", "tick", "grid" and "axis" of the page's style. Black is the text's
-// colour.
+// An <svg> element, 560 by 300 units, all text escaped; "" where no line has a point. Numbers
+// that are not finite, or beyond 1e30, are left out. Text and axes have the classes "word", "tick",
+// "grid" and "axis" of the page's style. Black is the text's colour.
 std::string line_chart(const Chart& chart);
 
 }  // namespace approx

@@ -18,7 +18,7 @@ struct LivePoint {
   double value = 0;
 };
 
-// What a run has reported so far.
+// The reports of a run so far.
 struct LiveCurve {
   std::map<std::string, std::vector<LivePoint>> accuracies;  // shares, by split
   std::vector<LivePoint> loss;                               // on the training images

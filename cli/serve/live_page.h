@@ -11,7 +11,7 @@
 
 namespace approx {
 
-// What a reader chose to see, from the query of an address.
+// The reader's choice of rows, from the query of an address.
 struct Choice {
   std::map<std::string, std::set<std::string>> facts;  // by Fact::key: the values that are shown
   bool by_time = false;                                // curves against seconds, else epochs

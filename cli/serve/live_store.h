@@ -1,5 +1,5 @@
-// What the page shows of a store: its runs, those at work as far as their events tell, and its
-// tables. Only reads: the store's file is opened for reading and copied.
+// The contents of a store for the live page: its runs and its tables. Runs at work are known by
+// their events. It only reads: the store's file is opened for reading and copied.
 #pragma once
 
 #include <array>
@@ -20,7 +20,8 @@
 
 namespace approx {
 
-// What runs are told apart and chosen by: the name in an address, and the word on the page.
+// Facts that tell runs apart and by which they are chosen: the name in an address, and the word on
+// the page.
 struct Fact {
   const char* key;
   const char* word;
@@ -50,8 +51,8 @@ inline constexpr std::array kFacts = {
 // The place of a fact in kFacts, kFacts.size() for none.
 size_t fact_named(std::string_view key);
 
-// One run of an experiment. Of several attempts that at work, else the last with a result, else the
-// last.
+// One run of an experiment. If it has several attempts, this is the one at work, else the last with
+// a result, else the last.
 struct LiveRun {
   int64_t run_id = 0;                            // 0: not begun
   std::string label;                             // "zero, Schedule 1, resnet20, cifar10, seed 3"
@@ -68,16 +69,15 @@ class LiveStore {
   LiveStore(std::string path, const Catalogue* catalogue);
   ~LiveStore();
 
-  // Reads the store for the first time where there is one. Throws Error(kDatabase) and
-  // Error(kUsage) as Snapshot does; a store that is missing in a folder that is there is no error,
-  // but waited for.
+  // Reads the store for the first time, if there is one. Throws Error(kDatabase) and Error(kUsage)
+  // as Snapshot does. It waits for a store that is missing in an existing folder.
   void open(const StoreOptions& options);
 
   // Whether the store's file or the events of its runs at work have changed since they were read.
   // It asks the file system alone.
   bool changed() const;
 
-  // Reads what has changed. What cannot be read becomes problem(), and what was read stays.
+  // Reads all changes. If that fails, the reason becomes problem(), and earlier contents stay.
   void renew();
 
   const std::string& path() const { return path_; }
@@ -86,7 +86,7 @@ class LiveStore {
   const std::vector<SweepStatus>& sweeps() const { return sweeps_; }
   const Table& verdicts() const { return verdicts_; }  // `report table`, with verdicts
 
-  // Of one of runs().
+  // The reports of one of runs().
   LiveCurve curve(const LiveRun& run) const;
 
  private:

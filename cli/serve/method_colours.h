@@ -7,8 +7,8 @@
 
 namespace approx {
 
-// "#0072b2" for each label, by the label. The words of a label choose the hue, its digits the
-// shade, as own_colours in plots/style.gp has it; labels of one colour get other shades in their
+// A colour such as "#0072b2" for each label. The words of a label choose the hue, its digits the
+// shade, as own_colours in plots/style.gp has it. Labels of one colour get other shades in their
 // order.
 std::map<std::string, std::string> method_colours(const std::vector<std::string>& labels);
 

@@ -1,4 +1,4 @@
-// What is served: which requests are answered, and by what. Knows no socket.
+// The pages that are served: which requests are answered, and by what. It knows no socket.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace approx {
 
 inline constexpr const char* kEventType = "text/event-stream";
 
-// Where a server is found, and what only those know who were told the address.
+// The address of a server, with the secrets that only those know who were told the address.
 struct SiteAddress {
   int port = 0;
   std::string token;  // of the address
@@ -23,9 +23,9 @@ struct SiteAddress {
 //   /TOKEN/        the page (live_page.h); the query chooses runs
 //   /TOKEN/live    its parts alone, for the page to renew itself
 //   /TOKEN/events  kEventType without a body: the caller sends the events
-// 403 without the token or for another host than the loopback's names, which is what a page of
-// another site has that had its name point here; 405 for all but GET and HEAD; 404 for the rest.
-// The store is renewed for a page and its parts, and read otherwise.
+// 403 without the token. 403 also for a host other than the loopback's names: a page of another
+// site may have had its name point here. 405 for all but GET and HEAD, 404 for the rest. The store
+// is renewed for a page and its parts, and read otherwise.
 HttpResponse answer(const HttpRequest& request, const SiteAddress& address, LiveStore& store);
 
 // An answer of one line, with the headers that all answers have.

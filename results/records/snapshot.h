@@ -48,8 +48,8 @@ class Snapshot {
   // Throws Error(kDatabase) for numbers that no measurement can give.
   const Measurements& measurements(const Catalogue* catalogue) const;
 
-  // What `make` makes of it at the first call for `key`, kept as long as the snapshot: rows that
-  // several reports of one page begin with. A key is of one type alone.
+  // The result of `make` for this snapshot. It is made at the first call for `key` and kept as long
+  // as the snapshot, for rows that several reports of one page need. A key has one type only.
   using Made = std::shared_ptr<const void>;
   Made kept(const std::string& key, const std::function<Made()>& make) const;
 

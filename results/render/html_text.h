@@ -16,19 +16,19 @@ std::string html_escape(std::string_view text);
 // Escapes text; verdicts (results/render/verdict.h) become labels.
 std::string html_with_labels(std::string_view text);
 
-// Escaped, with words such as "--db" in one piece, where a browser would break them behind a
-// hyphen.
+// Escapes a command. Words such as "--db" stay in one piece; a browser would break them at hyphens.
 std::string html_command(std::string_view text);
 
-// Text with labels as <p> elements; an empty line parts two paragraphs. `css_class` may be "".
+// Escapes text as html_with_labels() does, into <p> elements; an empty line separates paragraphs.
+// `css_class` may be "".
 std::string html_paragraphs(std::string_view text, std::string_view css_class);
 
 // A link that offers `csv` as the file `name`.csv; `text` is HTML.
 std::string html_csv_link(std::string_view csv, std::string_view name, std::string_view text);
 
-// A <figure> with the table as people read it (shown_in_groups in shown_columns.h), its notes, and
-// its CSV as the file `file`.csv, or without one where that is "". `id` is unlike that of any other
-// table on the page: references to notes go by it.
+// A <figure> with the table as people read it (shown_in_groups in shown_columns.h) and its notes.
+// Its CSV is offered as the file `file`.csv, unless `file` is "". `id` must be unique on the page:
+// references to notes use it.
 std::string html_table(const Table& table, const std::string& id, const std::string& file);
 
 // Adds one character to UTF-8 text.

@@ -24,19 +24,19 @@ using SharedValues = std::vector<std::pair<std::string, std::string>>;
 // Shared values as text: "network resnet20 · data set cifar10"; "" for none.
 std::string shared_text(const SharedValues& shared);
 
-// Rows that stand together, and what these have alike and other groups have otherwise.
+// Rows that stand together, and the values that they share and other groups do not.
 struct RowGroup {
   SharedValues shared;
   size_t rows = 0;
 };
 
-// A table as it is shown: some of its columns, and in place of others the value that all rows have.
+// A table as it is shown: some of its columns, and the shared values of others.
 struct ShownTable {
   TableText text;
   std::vector<std::string> names;  // of the text's columns, as in text_names()
   SharedValues shared;
-  size_t left_out = 0;           // columns that are neither here nor shared
-  std::vector<RowGroup> groups;  // of all rows, in their order; none where they are one
+  size_t left_out = 0;           // columns that are neither shown nor shared
+  std::vector<RowGroup> groups;  // of all rows, in their order; none if there is one
 };
 
 // Chooses the columns for print: all, or `names`. A column is shared if at least two rows have only
@@ -44,14 +44,14 @@ struct ShownTable {
 // `names` stay columns. The first column stays where no other would.
 ShownTable shown_in_print(const Table& table, const std::vector<std::string>& names);
 
-// On a page: the same, and network, data set and setting stand above the rows that have them alike.
-// Rows of a group are together, in their order, groups in the order of their first rows. What the
-// settings of all groups have alike ("batch_size=128") stands above the table. No groups where each
-// would have one row.
+// Chooses the columns for a page as for print. Network, data set and setting stand above the group
+// of rows that share them. A group's rows keep their order; groups follow the order of their first
+// rows. Parts of settings that all groups share ("batch_size=128") go above the table. There are no
+// groups if each would have one row.
 ShownTable shown_in_groups(const Table& table);
 
-// On a screen: the same as in print, but without `names` and without `all`, only keys in which rows
-// differ and results.
+// Chooses the columns for a screen as for print. But without `names` and without `all`, only
+// results and keys in which rows differ are columns.
 ShownTable shown_on_screen(const Table& table, const std::vector<std::string>& names, bool all);
 
 }  // namespace approx

@@ -6,11 +6,11 @@
 
 namespace approx {
 
-// The drawing alone: elements and attributes that are not known to be harmless are left out, such
-// as scripts, event handlers, style sheets, links and whatever lies outside the file. `prefix` goes
-// in front of every id, so that two drawings fit on one page; `label` is what the drawing is called
-// where it is not seen. What changes nothing of the picture is left out too, which makes the
-// drawings of gnuplot less than half as long. "" where there is no <svg>.
+// The drawing with only those elements and attributes that are known to be harmless. Scripts, event
+// handlers, style sheets, links and references outside the file are removed. Parts that do not
+// change the picture are removed too, so drawings of gnuplot become less than half as long.
+// `prefix` goes in front of every id, so that two drawings fit on one page. `label` is the text for
+// readers who cannot see the drawing. "" where there is no <svg>.
 std::string clean_svg(std::string_view svg, std::string_view prefix, std::string_view label);
 
 }  // namespace approx

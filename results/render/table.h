@@ -69,11 +69,11 @@ TableText text_of(const Table& table);
 // ("loss_pp") if there is one, else the header without stars.
 std::vector<std::string> text_names(const Table& table);
 
-// The same with values of seven significant digits at most, for a page: more than its reader needs.
+// The table with values of at most seven significant digits, for a page.
 Table with_short_numbers(Table table);
 
-// Whether a column reads as numbers, with what belongs to them ("1.06× [1.01, 1.11]", "2/2",
-// "> 40.0 s"), and is set to the right. "–" and "" fit any column.
+// Whether all cells of a column are numbers, with additions such as "1.06× [1.01, 1.11]", "2/2" or
+// "> 40.0 s". Such a column is right-aligned. "–" and "" fit any column.
 bool holds_numbers(const TableText& text, size_t column);
 
 // Removes the first character from `text`, which is not empty, and returns it; U+FFFD for a byte

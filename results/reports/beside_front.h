@@ -1,4 +1,4 @@
-// What stands beside the methods in a picture of speedup against loss: other ways to save time.
+// Other ways to save time than methods, for a picture of speedup against loss.
 #pragma once
 
 #include <string>
@@ -21,8 +21,8 @@ struct BesideFront {
 // the whole training over their own. None for methods that are not surely faster.
 std::vector<BesideFront> shorter_exact(const RowSet& set, const std::vector<const Row*>& rows);
 
-// Exact trainings of other networks whose steps were timed against those of `dense`, on its data
-// and in its setting, and that have seeds in common with it.
+// Exact trainings of other networks that share seeds with `dense`, its data and its setting. Their
+// steps were timed against those of `dense`.
 std::vector<BesideFront> smaller_networks(const RowSet& set, const Row& dense);
 
 }  // namespace approx

@@ -14,7 +14,7 @@ namespace approx {
 // the page then says so in place of the figure.
 using DrawSvg = std::function<std::string(const std::string& script, const std::string& csv)>;
 
-// What is typed for words of the program, with its database: {"sweep", "@quickstart"}.
+// The command line for words of the program, such as {"sweep", "@quickstart"}, with the database.
 using CommandText = std::function<std::string(const std::vector<std::string>& words)>;
 
 // An HTML page that opens from disk, with what was compared, the verdicts and what is missing on

@@ -1,4 +1,4 @@
-// What stands on top of the page of a store: what was compared, the verdicts, what is missing.
+// The top of the page of a store: the things compared, the verdicts, the missing data.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct PageSummary {
   HtmlAttributes compared;  // networks, data sets, methods, machines, commits, runs
   // The verdicts, a row each; no rows without any.
   Table verdicts;
-  // What experiments lack, a row each, with the whole command that makes it.
+  // The data that experiments lack, a row each, with the whole command that makes it.
   Table missing;
   std::string next;  // the first of these commands; "" where nothing is missing
 };

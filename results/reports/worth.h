@@ -35,8 +35,8 @@ std::string worth_text(const Worth& worth);
 // more timings)."; "" for none.
 std::string worth_sentence(const Worths& worths);
 
-// What undecided rows lack, the most of any: "5 more timings, 2 more seeds"; "" where that is
-// nothing countable.
+// The most that any undecided row lacks: "5 more timings, 2 more seeds"; "" where that cannot be
+// counted.
 std::string lacks_text(const Worths& worths);
 
 // The words of the sweep of an experiment by its name in a store: {"sweep", "@wang2019:table5",
