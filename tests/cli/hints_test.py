@@ -11,6 +11,7 @@ from program import Folder, expect, expect_equal, finish
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 STORED = "results/measured/amd-epyc-2core-2026-11-22/quickstart.db"
+UNDECIDED = "results/measured/amd-epyc-zen4-2core-2026-11-28/quickstart.db"
 
 
 def write_cifar10(folder):
@@ -76,20 +77,28 @@ def next_steps():
             expect(code == 0 and out.count("\n") > 3, f"{step}: {code} {out!r} {err!r}")
 
 
-def page_ends_with():
+def said_next(folder, stored):
+    """What the page of a stored database says comes next."""
+    shutil.copy(os.path.join(ROOT, stored), folder.file("quickstart.db"))
+    code, _, err = folder.run("report", "html", "--db", "quickstart.db", "--out", "page.html")
+    expect_equal(code, 0, f"report html: {err!r}")
+    with open(folder.file("page.html"), encoding="utf-8") as file:
+        said = re.search(r'class="next">(.*?)</p>', file.read(), re.S)
+    return html.unescape(re.sub(r"<[^>]*>", "", said[1])) if said else ""
+
+
+def page_says_what_is_next():
     """A page names the sweep that its own experiment lacks, and no table of a paper."""
     with Folder() as folder:
-        shutil.copy(os.path.join(ROOT, STORED), folder.file("quickstart.db"))
         shutil.copytree(os.path.join(ROOT, "experiments"), folder.file("experiments"))
-        code, _, err = folder.run("report", "html", "--db", "quickstart.db", "--out", "page.html")
-        expect_equal(code, 0, f"report html: {err!r}")
-        with open(folder.file("page.html"), encoding="utf-8") as file:
-            said = re.search(r'class="next">(.*?)<', file.read(), re.S)
-        commands = said and re.findall(r"approxtrain (sweep \S+.*)", said[1])
-        if expect(commands and commands[0].startswith("sweep @quickstart "),
-                  f"what to do next: {said and said[1]!r}"):
-            code, out, err = folder.run(*shlex.split(html.unescape(commands[0])), "--dry-run")
-            expect(code == 0 and out.count("\n") > 3, f"{commands}: {code} {out!r} {err!r}")
+        said = said_next(folder, STORED)
+        expect("approxtrain report advice" in said and "sweep @" not in said,
+               f"nothing is missing: {said!r}")
+        said = said_next(folder, UNDECIDED)
+        command = re.fullmatch(r"What to do next: approxtrain (sweep @quickstart .*)", said)
+        if expect(command, f"what is missing: {said!r}"):
+            code, out, err = folder.run(*shlex.split(command[1]), "--dry-run")
+            expect(code == 0 and out.count("\n") > 3, f"{command[1]}: {code} {out!r} {err!r}")
 
 
 def overview():
@@ -107,7 +116,7 @@ def overview():
 def main():
     missing_data()
     next_steps()
-    page_ends_with()
+    page_says_what_is_next()
     overview()
     finish()
 
