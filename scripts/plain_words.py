@@ -1,6 +1,6 @@
-"""Holds pages that strangers read to plain words: sentences of 25 words at most, cells of a table
-of 15, a length for each page. Holds the comments of headers to the same sentences. Used by
-scripts/check-text."""
+"""Holds pages that strangers read, comments of headers and what the program says to plain words:
+sentences of 25 words at most, cells of a table of 15, a length for each page. Used by
+scripts/check-text and by tests."""
 
 import re
 
@@ -125,17 +125,17 @@ def without_generated(path, page):
     return page
 
 
-def sentence_faults(line, text):
-    """(line, what is wrong) of the sentences of `text`, a paragraph that begins in `line`."""
+def sentence_faults(text):
+    """What is wrong with the sentences of `text`, as texts."""
     wrong = []
     for sentence in sentences(text):
         if len(words(sentence)) > SENTENCE:
-            wrong.append((line, f"a sentence of {len(words(sentence))} words, {SENTENCE} at "
-                                f"most: {' '.join(sentence.split()[:5])} ..."))
+            wrong.append(f"a sentence of {len(words(sentence))} words, {SENTENCE} at most: "
+                         f"{' '.join(sentence.split()[:5])} ...")
         bare = sentence.lstrip("*_ ")
         if not bare.rstrip("*_ ").endswith("?") and (begun := next(
                 (begin for begin in NO_BEGINNINGS if bare.startswith(begin + " ")), None)):
-            wrong.append((line, f"a sentence begins with {begun}: put its subject first"))
+            wrong.append(f"a sentence begins with {begun}: put its subject first")
     return wrong
 
 
@@ -150,8 +150,8 @@ def faults(path, page):
         if kind == "cell":
             if len(words(text)) > CELL:
                 wrong.append((line, f"a cell of {len(words(text))} words, {CELL} at most"))
-        else:
-            wrong += sentence_faults(line, text)
+            continue
+        wrong += [(line, what) for what in sentence_faults(text)]
     if PAGES[path] is not None and total > PAGES[path]:
         wrong.append((1, f"{total} words, {PAGES[path]} at most"))
     return wrong
@@ -197,7 +197,8 @@ def comment_blocks(header):
 
 def comment_faults(header):
     """(line, what is wrong) of the comments of a header."""
-    return [fault for line, text in comment_blocks(header) for fault in sentence_faults(line, text)]
+    return [(line, what) for line, text in comment_blocks(header)
+            for what in sentence_faults(text)]
 
 
 def header_faults(path, header):
@@ -205,3 +206,40 @@ def header_faults(path, header):
     if not path.endswith(".h") or not path.startswith(tuple(f"{folder}/" for folder in HEADERS)):
         return []
     return comment_faults(header)
+
+
+# Folders of C++ whose texts a person reads: messages, help, notes below tables.
+SPEAKING = ("cli/", "core/config/", "core/experiment/", "core/data/", "results/reports/",
+            "results/rows/")
+SILENT = ("results/reports/page",)  # headings of a page are no sentences
+# C++ as far as its literals need it: comments, raw strings, characters, strings side by side.
+TOKENS = re.compile(r'''//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|\'(?:\\.|[^\'\\\n])\'|'''
+                    r'''(?P<text>"(?:\\.|[^"\\\n])*"(?:\s*"(?:\\.|[^"\\\n])*")*)''', re.S)
+A_SENTENCE = 5  # words; a shorter text is a name or a heading
+
+
+def literals(code):
+    """(line, text) of each string of C++, those that the compiler joins as one."""
+    for token in TOKENS.finditer(code):
+        if token["text"]:
+            parts = re.findall(r'"((?:\\.|[^"\\])*)"', token["text"])
+            yield code[:token.start()].count("\n") + 1, "".join(parts)
+
+
+def spoken(text, least=A_SENTENCE):
+    """The lines of a message or of a help text's entry, as a page would have them: a name for each
+    place that is filled in, a capital letter first, without the name of the column or the flag that
+    is explained. None of fewer than `least` words."""
+    text = re.sub(r"\{[^{}]*\}", "x", text).replace('\\"', '"')
+    for line in text.replace("\\n", "\n").splitlines():
+        line = re.sub(r"^[^.:;]{0,24}: (?=\S)", "", line.strip())
+        if len(words(line)) >= least and not line.startswith("SELECT "):
+            yield line[:1].upper() + line[1:]
+
+
+def message_faults(path, code):
+    """(line, what is wrong) of the strings of a C++ file; none of rooms that nobody hears."""
+    if not path.startswith(SPEAKING) or path.startswith(SILENT):
+        return []
+    return [(line, what) for line, text in literals(code) for sentence in spoken(text)
+            for what in sentence_faults(sentence)]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""That scripts/check-text finds wrong includes, wrong tables of arrows, links that lead nowhere
-and long subjects of commits, in a small checkout."""
+"""That scripts/check-text finds wrong includes, wrong tables of arrows, links that lead nowhere,
+messages in long sentences and long subjects of commits, in a small checkout."""
 
 import os
 import shutil
@@ -43,6 +43,7 @@ PAGES = {
     "docs/results/index.md": "# R\n",
     "docs/results/x.md": "# X\n\n[up](../in/b.md#two-a--bh)\n",
 }
+LONG = " ".join("w" * 25)
 # What is changed of the files and of the table, and what is found then; None: nothing.
 CASES = [
     ("as it is", {}, [], None),
@@ -107,6 +108,14 @@ CASES = [
     ("a place without a page",
      {**PAGES, "mkdocs.yml": PAGES["mkdocs.yml"] + "      - in/c.md\n"}, [],
      "mkdocs.yml:1: docs/in/c.md: no such page"),
+    ("a long message", {"cli/text.h": FILES["cli/text.h"] + f'f("{LONG}"\n  " {{:.2f}}");\n'}, [],
+     "cli/text.h:2: a sentence of 26 words, 25 at most: W w"),
+    ("a message without its subject", {"cli/text.h": FILES["cli/text.h"] +
+                                       'f("{}: of {} runs some are wrong");\n'}, [],
+     "cli/text.h:2: a sentence begins with Of"),
+    ("a long comment, and messages of two sentences each",
+     {"cli/text.h": FILES["cli/text.h"] + f'// "{LONG} w"\n' +
+      f"f('\"', \"{LONG}.\"\n  \" X {LONG[3:]}\\n\"\n  \"{LONG}\");\n"}, [], None),
     ("two rows of one room", {}, [("base <-", "base <-\nbase <-")],
      "ARROWS has two rows for a room"),
 ]
