@@ -231,8 +231,8 @@ std::string runs_part(const std::vector<const LiveRun*>& chosen) {
   Table table = {.name = "runs"};
   if (runs.size() > kMostRows) {
     table.notes.push_back(
-        fmt::format("{} of {} runs: those at work and the latest; the filter "
-                    "finds the others",
+        fmt::format("{} of {} runs: runs at work come first, then the latest; the filter finds "
+                    "the others",
                     kMostRows, runs.size()));
     runs.resize(kMostRows);
   }
@@ -341,8 +341,8 @@ std::string curves_part(const LiveStore& store, const Choice& choice,
   out += "<p class=\"none\">A line is a run. Bold lines are at work.";
   if (left_out > 0) {
     out += fmt::format(
-        " {} are drawn: those at work and the latest. {} are not; the filter finds "
-        "them.",
+        " {} are drawn: runs at work first, then the latest. {} are not; the filter "
+        "finds them.",
         counted(lines, "run", "runs"), left_out);
   }
   return section("curves", "Curves", out + "</p>\n");

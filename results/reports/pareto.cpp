@@ -276,8 +276,8 @@ Table report_pareto(const Snapshot& snapshot, const ReportOptions& options) {
       "front. No other row is held against them");
   if (std::ranges::any_of(lines, &FrontLine::is_beside)) {
     table.notes.emplace_back(
-        "exact training of fewer epochs is drawn at the speed of a method that takes as long, a "
-        "smaller network at the speed of its step. Neither is held against the methods");
+        "exact training of fewer epochs is drawn at the speed of a method that takes as long. A "
+        "smaller network is drawn at the speed of its step. Neither is held against the methods");
   }
   if (several) {
     table.notes.emplace_back(

@@ -164,7 +164,7 @@ TEST_F(Fronts, ShorterTrainingsAndSmallerNetworksStandBesideIt) {
   // They are better, and the method is on the front for all that.
   EXPECT_EQ(at(table, "zero", "front"), Field("yes"));
   EXPECT_EQ(at(table, small, "speedup_vs_stock").index(), 0u);
-  EXPECT_NE(render(table, "md").find("neither is held against the methods"), std::string::npos);
+  EXPECT_NE(render(table, "md").find("Neither is held against the methods"), std::string::npos);
 }
 
 // The mean of those that did not diverge would push a sound method off the front.
