@@ -11,55 +11,11 @@
 
 #include "base/error.h"
 #include "core/nn/gradient_reader.h"
-#include "core/nn/layer_number.h"
+#include "core/nn/layer_products.h"
 #include "core/nn/phases.h"
-#include "kernels/dense/forward.h"
-#include "kernels/kernel.h"
 
 namespace approx {
 namespace {
-
-// Counts what one approximated product needs, before it is computed.
-void count(const LayerSlot& slot, const Plan& plan, const Operands& operands) {
-  auto* use = slot.counts.of(operands.product);
-  const bool of_weights = operands.product == Product::kWeightGradient;
-  auto* gradient = of_weights ? slot.counts.gradient : nullptr;
-  if (use != nullptr || gradient != nullptr) {
-    const auto pruned = pruned_gradient(plan, operands);
-    if (use != nullptr) use->add(plan, pruned, operands);
-    if (gradient != nullptr && pruned.replaces) {
-      gradient->count(pruned.values.defined() ? pruned.values : used_gradient(plan, operands.dy));
-      gradient->entries = operands.dy.numel();
-    }
-  }
-  if (slot.counts.part != nullptr && of_weights) {
-    slot.counts.part->note(plan, *slot.orders.of(operands.product), operands.geometry.groups);
-  }
-}
-
-// Computes one approximated product by its plan.
-at::Tensor computed(const LayerSlot& slot, const Plan& plan, const Operands& operands,
-                    const MethodCall& call) {
-  count(slot, plan, operands);
-  auto* use = slot.counts.of(operands.product);
-  auto result = run(plan, operands, {}, slot.counts.variants);
-  // An exact result that finishing changes without dropping entries is counted with a density of 1,
-  // so that it is not taken for the exact product. A second handle would keep it from being written
-  // over, hence the address and the version.
-  const bool exact = use != nullptr && std::holds_alternative<Dense>(plan);
-  const auto* tensor = result.unsafeGetTensorImpl();
-  const auto version = exact ? result._version() : 0;
-  auto finished = slot.orders.of(operands.product)->finish(operands, std::move(result), call);
-  if (use == nullptr) return std::move(finished.result);
-  use->add_finished(finished);
-  if (exact && !finished.kept.defined() &&
-      (finished.result.unsafeGetTensorImpl() != tensor || finished.result._version() != version)) {
-    const auto entries = static_cast<double>(finished.result.numel());
-    use->entries += entries;
-    use->host_kept += entries;
-  }
-  return std::move(finished.result);
-}
 
 // Does what a method asks to be done to its gradient, and knows which one that was.
 class ShownGradient final : public GradientVisitor {
@@ -120,8 +76,9 @@ class ApproximatedConvBackward final : public torch::autograd::Node, public Grad
     shown_.reset();
     // What a method does for a layer is timed as the layer's.
     if (PhaseClock::runs()) return nullptr;
-    if (auto* method = sole_reader()) {
-      const auto request = method->look(call_of(Product::kDataGradient));
+    if (auto* method = sole_planner(slot, asked())) {
+      const auto request =
+          method->look(gradient_call(slot, layer, Product::kDataGradient, plan_of_forward()));
       // A part of dY that is pruned would be pruned once more in the sum.
       if (request && is_sole_sender(writer, *this)) {
         shown_ = std::make_unique<ShownGradient>(*request);
@@ -144,58 +101,22 @@ class ApproximatedConvBackward final : public torch::autograd::Node, public Grad
                   "an approximated gradient is of one upstream gradient at a time: call backward "
                   "without is_grads_batched or vectorize");
     }
-    const auto* sole = sole_reader();
+    const auto* sole = sole_planner(slot, asked());
     const bool ours = dy.use_count() == 1 && dy.storage().use_count() == 1;
-    const bool may_overwrite = ours && sole != nullptr && sole->looks_at_dy_alone();
-    Operands operands{.x = x.unpack(),
-                      .w = w.unpack(),
-                      .dy = dy,
-                      .geometry = geometry,
-                      .product = Product::kDataGradient,
-                      .input_sizes = input_sizes};
     const auto seen = shown_ == nullptr ? std::nullopt : shown_->of(dy);
-    std::optional<Plan> common;  // of a method that makes one plan for both gradients
-    const Method* planner = nullptr;
-    const auto planned = [&] {
-      auto call = call_of(operands.product);
-      call.seen = seen ? &*seen : nullptr;
-      call.may_overwrite = may_overwrite;
-      auto* method = slot.orders.of(operands.product);
-      if (method == planner) return computed(slot, *common, operands, call);
-      Plan plan = method->plan(operands, call);
-      if (auto* kept = slot.orders.kept_before(operands.product)) kept->tell(plan, operands);
-      if (method->plans_once()) {
-        planner = method;
-        common = plan;
-      }
-      return computed(slot, plan, operands, call);
-    };
-
-    const bool data = task_should_compute_output(0), weight = task_should_compute_output(1);
-    const bool data_planned = slot.orders.of(Product::kDataGradient) != nullptr;
-    const bool weight_planned = slot.orders.of(Product::kWeightGradient) != nullptr;
-    const bool exact_data = data && !data_planned, exact_weight = weight && !weight_planned;
-    {
-      const ConvolutionBackwardScope both(!is_linear_number(layer));
-      if (exact_data && exact_weight && !PhaseClock::takes_gradients_apart()) {
-        std::tie(result[0], result[1]) =
-            dense_gradients(operands, true, true, slot.counts.variants);
-      } else {
-        const auto exact = [&](bool of_data) {
-          return dense_gradients(operands, of_data, !of_data, slot.counts.variants);
-        };
-        if (data) {
-          const PhaseScope phase(Phase::kDataGradient);
-          result[0] = data_planned ? planned() : exact(/*of_data=*/true).first;
-        }
-        if (weight) {
-          const PhaseScope phase(Phase::kWeightGradient);
-          operands.product = Product::kWeightGradient;
-          result[1] = weight_planned ? planned() : exact(/*of_data=*/false).second;
-        }
-      }
-    }
-    if (task_should_compute_output(2)) result[2] = dy.sum({0, 2, 3});
+    auto computed = gradient_products(
+        slot, {.operands = {.x = x.unpack(),
+                            .w = w.unpack(),
+                            .dy = dy,
+                            .geometry = geometry,
+                            .product = Product::kDataGradient,
+                            .input_sizes = input_sizes},
+               .layer = layer,
+               .forward = plan_of_forward(),
+               .seen = seen ? &*seen : nullptr,
+               .may_overwrite = ours && sole != nullptr && sole->looks_at_dy_alone(),
+               .asked = asked()});
+    std::ranges::move(computed, result.begin());
     shown_.reset();
     return result;
   }
@@ -213,80 +134,43 @@ class ApproximatedConvBackward final : public torch::autograd::Node, public Grad
   std::vector<int64_t> input_sizes;
 
  private:
-  MethodCall call_of(Product product) const {
-    return {.rng = slot.orders.draws(layer, product),
-            .norm_follows = slot.orders.norm_follows,
-            .forward = forward ? &*forward : nullptr,
-            .loss_scale = slot.orders.loss_scale};
-  }
+  const Plan* plan_of_forward() const { return forward ? &*forward : nullptr; }
 
-  // The method that plans all that is to be made of dY; null where that is not one.
-  Method* sole_reader() const {
-    if (task_should_compute_output(2)) return nullptr;
-    Method* sole = nullptr;
-    for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
-      if (!task_should_compute_output(product == Product::kDataGradient ? 0 : 1)) continue;
-      auto* own = slot.orders.of(product);
-      if (own == nullptr || (sole != nullptr && sole != own)) return nullptr;
-      sole = own;
-    }
-    return sole;
+  GradientsAsked asked() const {
+    return {.data = task_should_compute_output(0),
+            .weight = task_should_compute_output(1),
+            .bias = task_should_compute_output(2)};
   }
 
   std::unique_ptr<ShownGradient> shown_;
 };
 
-// Under autocast LibTorch casts the operands of its own convolutions; ours must be cast likewise.
-at::Tensor autocast(const at::Tensor& tensor) {
+}  // namespace
+
+at::Tensor cast_operand(const at::Tensor& tensor) {
   if (!tensor.defined() || !at::autocast::is_autocast_enabled(tensor.device().type()))
     return tensor;
   return at::autocast::cached_cast(at::autocast::get_autocast_dtype(tensor.device().type()), tensor,
                                    tensor.device().type());
 }
 
-}  // namespace
-
 at::Tensor approximated_conv(const at::Tensor& input, const at::Tensor& weight,
                              const at::Tensor& input_bias, const Geometry& geometry,
                              const LayerSlot& slot, uint32_t layer) {
-  const auto x = autocast(input), w = autocast(weight), bias = autocast(input_bias);
+  const auto x = cast_operand(input), w = cast_operand(weight), bias = cast_operand(input_bias);
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-  const auto* method = slot.orders.of(Product::kWeightGradient);
-  at::Tensor y, kept = x;  // kept: what the weight gradient needs of x
-  std::optional<Plan> plan;
-  {
-    const at::NoGradGuard no_grad;
-    const PhaseScope phase(Phase::kForward);
-    Operands operands{.x = x,
-                      .w = w,
-                      .dy = {},
-                      .geometry = geometry,
-                      .product = Product::kForward,
-                      .input_sizes = x.sizes().vec()};
-    if (auto* forward = slot.orders.of(Product::kForward)) {
-      const MethodCall call{.rng = slot.orders.draws(layer, Product::kForward),
-                            .norm_follows = slot.orders.norm_follows};
-      plan = forward->plan(operands, call);
-      if (method == forward && method->keep() == Method::Keep::kSample) {
-        kept = operands.x = sampled_input(operands.x, *plan, geometry);
-      }
-      y = computed(slot, *plan, operands, call);
-      if (bias.defined()) y.add_(bias.view({1, -1, 1, 1}));
-    } else {
-      y = dense_forward(operands, bias, slot.counts.variants);
-    }
-  }
+  auto forward = forward_product(x, w, bias, geometry, slot, layer);
+  const auto& y = forward.y;
   if (!at::GradMode::is_enabled() || !torch::autograd::any_variable_requires_grad({x, w, bias})) {
     return y;
   }
   const auto node = std::shared_ptr<ApproximatedConvBackward>(new ApproximatedConvBackward(),
                                                               torch::autograd::deleteNode);
   node->set_next_edges(torch::autograd::collect_next_edges(x, w, bias));
-  const bool needed = method == nullptr || method->keep() != Method::Keep::kNothing;
-  if (w.requires_grad() && needed) {
-    node->x = torch::autograd::SavedVariable(kept, /*is_output=*/false);
+  if (w.requires_grad() && needs_input(slot)) {
+    node->x = torch::autograd::SavedVariable(forward.kept, /*is_output=*/false);
   }
-  node->forward = std::move(plan);
+  node->forward = std::move(forward.plan);
   node->w = torch::autograd::SavedVariable(w, /*is_output=*/false);
   node->geometry = geometry;
   node->slot = slot;

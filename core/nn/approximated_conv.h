@@ -14,4 +14,8 @@ namespace approx {
 at::Tensor approximated_conv(const at::Tensor& x, const at::Tensor& w, const at::Tensor& bias,
                              const Geometry& geometry, const LayerSlot& slot, uint32_t layer);
 
+// Returns an operand as LibTorch's convolutions cast theirs under autocast: the operand itself
+// where autocast is off, or where it is undefined.
+at::Tensor cast_operand(const at::Tensor& tensor);
+
 }  // namespace approx
