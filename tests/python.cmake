@@ -40,6 +40,11 @@ if(APPROX_TORCH_PYTHON)  # the Python whose PyTorch the library was built with
               $<TARGET_FILE:${library}>)
     set_tests_properties(python.${name} PROPERTIES TIMEOUT 300 LABELS release)
   endforeach()
+  # What traces, transforms and differentiates them.
+  add_test(NAME python.operators_traced
+    COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/trace_test.py
+            $<TARGET_FILE:approxtrain_operators>)
+  set_tests_properties(python.operators_traced PROPERTIES TIMEOUT 600 LABELS release)
   # The Python package, with the library of this build in place of a wheel's; python.wheel builds a
   # wheel and uses it away from the tree.
   set(marker_of_package "not slow and not wheel")

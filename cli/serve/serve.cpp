@@ -184,7 +184,6 @@ void add_serve(CLI::App& app, GlobalOptions& options) {
   command->footer("approxtrain serve --db results.db");
   const auto port = std::make_shared<int64_t>(0);
   add_integer(*command, "--port", *port, 0, 65535, "port of 127.0.0.1; default 0: a free one");
-              "port of 127.0.0.1; default 0: any that is free");
   command->callback([port, &options] { serve_store(options, *port); });
 }
 

@@ -1,0 +1,52 @@
+// A method as the operators know it: by its text, without memory, with what a trace may ask of it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/methods/method.h"
+#include "core/nn/slot.h"
+#include "kernels/plan.h"
+
+namespace approx {
+
+struct KnownMethod {
+  std::string text;
+  LayerSlot slot;                  // exact for dense; without a seed
+  std::shared_ptr<Method> method;  // null: dense
+  std::vector<Product> products;   // that it plans
+
+  // Whether the weight gradient does not exist (`zero:freeze=true`).
+  bool freezes_weight = false;
+  // Whether both gradients go by the sample of the forward product.
+  bool samples_once = false;
+  // Whether the size of that sample follows from shapes alone. A trace can keep such a sample.
+  bool has_fixed_sample = false;
+  // Whether the gradients have gradients of their own; docs/python.md lists the methods.
+  bool has_second_derivative = false;
+
+  bool is_dense() const { return method == nullptr; }
+
+  // The slot of one call.
+  LayerSlot slot_of(uint64_t seed) const;
+
+  // Whether a backward pass without a sample must plan the forward product again, from x.
+  bool plans_again() const;
+
+  // The size and kind of the sample that the forward product of such a layer takes, without values
+  // that mean anything; nothing where it takes none. Only under `has_fixed_sample`.
+  std::optional<Sampled> shape_of_sample(int64_t input_channels, int64_t groups) const;
+};
+
+using Known = std::shared_ptr<const KnownMethod>;
+
+// Returns the method of `name:key=value,...`; calls with equal texts share it, in any thread.
+// Throws ValueError for a text that names no method, for parameters that it does not have, and for
+// a method with a memory.
+Known find_method(std::string_view text);
+
+}  // namespace approx
