@@ -54,8 +54,8 @@ struct GradientCall {
   GradientsAsked asked;
 };
 
-// Computes the gradients asked for: data, weight, bias. Those not asked for are undefined, and so
-// is the weight gradient of a frozen weight.
+// Computes the gradients asked for: data, weight, bias. The others are undefined, and so is the
+// weight gradient of a frozen weight.
 std::array<at::Tensor, 3> gradient_products(const LayerSlot& slot, GradientCall call);
 
 }  // namespace approx

@@ -37,8 +37,8 @@ struct KnownMethod {
   // Whether a backward pass without a sample must plan the forward product again, from x.
   bool plans_again() const;
 
-  // The size and kind of the sample that the forward product of such a layer takes, without values
-  // that mean anything; nothing where it takes none. Only under `has_fixed_sample`.
+  // The size and kind of the sample that the forward product of such a layer takes. Its values mean
+  // nothing. Nothing where it takes no sample. Only under `has_fixed_sample`.
   std::optional<Sampled> shape_of_sample(int64_t input_channels, int64_t groups) const;
 };
 

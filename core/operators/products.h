@@ -18,7 +18,7 @@
 
 namespace approx {
 
-// What an operator on a convolution is asked beside its tensors.
+// The arguments of an operator on a convolution beside its tensors.
 struct ConvCall {
   Known known;
   Geometry geometry;
@@ -44,16 +44,17 @@ std::vector<at::Tensor> call_conv2d_backward(const BackwardTensors& tensors,
                                              c10::SymIntArrayRef input_sizes, const ConvCall& call,
                                              std::array<bool, 3> asked);
 
-// approxtrain::_conv2d_factors: what the method's choice multiplies the entries of dY by for the
-// data gradient [N,Co,Ho,Wo] and for the weight gradient [N,Co,Ho,Wo], and input channels [Ci] by
-// for both. Constants: they have no gradient. Only for methods with a second derivative.
+// approxtrain::_conv2d_factors: the factors of the method's choice. Two are of the entries of dY
+// [N,Co,Ho,Wo]: for the data gradient and for the weight gradient. The third is of the input
+// channels [Ci], for both. Constants: they have no gradient. Only for methods with a second
+// derivative.
 std::vector<at::Tensor> call_conv2d_factors(const BackwardTensors& tensors,
                                             c10::SymIntArrayRef input_sizes, const ConvCall& call);
 
 // approxtrain::_prune: the pruned gradient, laid out as dy. Without a gradient.
 at::Tensor call_prune(const at::Tensor& dy, const at::Tensor& seed, const KnownMethod& known);
 
-// The same as the pieces behind the operators, for tensors that hold numbers.
+// Prunes as the operator does, for tensors that hold numbers.
 at::Tensor prune_by(const at::Tensor& given, const KnownMethod& known, uint64_t seed);
 
 // Lays y out as PyTorch's convolutions do.
