@@ -47,6 +47,7 @@ PAGES = {
     "docs/internals/architecture.md": None,
     "docs/internals/development.md": None,
     "docs/internals/events.md": None,
+    "docs/internals/gpu.md": None,
     "docs/internals/known-gaps.md": None,
     "docs/internals/parallel.md": None,
     "docs/internals/performance.md": None,
