@@ -114,7 +114,7 @@ CASES = [
                                        'f("{}: of {} runs some are wrong");\n'}, [],
      "cli/text.h:2: a sentence begins with Of"),
     ("a long comment, and messages of two sentences each",
-     {"cli/text.h": FILES["cli/text.h"] + f'// "{LONG} w"\n' +
+     {"cli/text.cpp": f'// "{LONG} w"\n' +
       f"f('\"', \"{LONG}.\"\n  \" X {LONG[3:]}\\n\"\n  \"{LONG}\");\n"}, [], None),
     ("two rows of one room", {}, [("base <-", "base <-\nbase <-")],
      "ARROWS has two rows for a room"),
