@@ -206,8 +206,9 @@ std::string value_header(const PaperGrid& grid, const ShownValue& shown, size_t 
   return label.empty() ? text : fmt::format("{}: {}", label, text);
 }
 
-// "91.20 ± 0.31 (n=6)", "1.09 [1.07, 1.11] (10 processes)".
-std::string measured_text(const Measured& measured, const ReportedValue& value) {
+// "91.20 ± 0.31 (n=6)", "1.09 [1.07, 1.11] (10 processes)"; of a loss, one of `losses` in the
+// table, "0.31 ± 0.12 (n=6, p=0.031)".
+std::string measured_text(const Measured& measured, const ReportedValue& value, int64_t losses) {
   const int digits = digits_of(value);
   std::string text = fixed(measured.value, digits);
   if (measured.lo && measured.hi) {
@@ -223,8 +224,8 @@ std::string measured_text(const Measured& measured, const ReportedValue& value) 
   if (measured.missed > 0) {
     return text + fmt::format(" ({}/{} reached)", measured.n, measured.n + measured.missed);
   }
-  if (!measured.p_holm) return text + fmt::format(" (n={})", measured.n);
-  return text + fmt::format(" (n={}, p={:.2g})", measured.n, *measured.p_holm);
+  const std::string p = loss_p_text(measured.p_holm, measured.n, losses);
+  return text + fmt::format(" (n={}{}{})", measured.n, p.empty() ? "" : ", ", p);
 }
 
 // --- the table ---
@@ -406,7 +407,7 @@ class RunsTable {
     if (!line.number.printed.empty()) text = "paper " + line.number.printed;
     if (line.measured.n > 0) {
       add_piece(text, "; ",
-                "ours " + measured_text(line.measured, *line.value) +
+                "ours " + measured_text(line.measured, *line.value, losses_) +
                     (marks.empty() ? "" : " [" + marks + "]"));
     } else if (reference) {
       add_piece(text, "; ", "the reference");

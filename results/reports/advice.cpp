@@ -262,21 +262,31 @@ Worths worths_of_lines(const std::vector<AdviceLine>& lines) {
   return worths;
 }
 
-std::string advice_loss_text(const AdviceLine& line) {
+// " (n=6, p=0.031)": parts that are not "".
+std::string in_brackets(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const auto& part : parts) {
+    if (!part.empty()) text += (text.empty() ? " (" : ", ") + part;
+  }
+  return text + ")";
+}
+
+std::string advice_loss_text(const RowSet& set, const AdviceLine& line) {
   const auto& loss = line.row->loss;
   if (!loss.half) return with_interval(loss, 2);
-  const auto& p = line.row->loss_p_holm;
-  return fmt::format("{} (n={}{})", with_interval(loss, 2), loss.n,
-                     p ? fmt::format(", p={:.2g}", *p) : "");
+  return with_interval(loss, 2) +
+         in_brackets({fmt::format("n={}", loss.n), set.loss_p_text(*line.row)});
 }
 
 std::string same_time_text(const AdviceLine& line) {
   const auto& control = line.control;
   if (control.source == SameTimeSource::kNone) return "–";
   const double epochs = control.trained > 0 ? control.trained : control.epochs;
-  const auto& p = control.advantage.p;
-  return fmt::format("{} (n={}{}, {} epochs)", ahead_text(control.advantage, /*with_n=*/false),
-                     control.advantage.n, p ? fmt::format(", p={:.2g}", *p) : "", fixed(epochs, 2));
+  const auto& advantage = control.advantage;
+  return ahead_text(advantage, /*with_n=*/false) +
+         in_brackets({fmt::format("n={}", advantage.n),
+                      loss_p_text(advantage.p, advantage.n, /*tests=*/1),
+                      fixed(epochs, 2) + " epochs"});
 }
 
 // "1.31× [1.20, 1.43]; 60.00 % reached 6/6, dense in the same time 4/6", the target rounded as
@@ -323,7 +333,8 @@ Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters
   const auto lead = [](auto... of) { return via(&Line::control, &SameTime::advantage, of...); };
   const auto control = [](auto of) { return via(&Line::control, of); };
   const auto since = [](const Line& line) { return line.origin.since.substr(0, 10); };
-  append(columns, {{"loss_pp", "loss, pp", loss(), advice_loss_text},
+  append(columns, {{"loss_pp", "loss, pp", loss(),
+                    [&set](const Line& line) { return advice_loss_text(set, line); }},
                    {.name = "loss_pp_lower", .value = via(&Line::test, &NonInferiorityTest::lower)},
                    {.name = "loss_pp_upper", .value = via(&Line::test, &NonInferiorityTest::upper)},
                    {.name = "n", .value = loss(&PairedDifference::n)},

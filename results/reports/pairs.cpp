@@ -63,8 +63,8 @@ bool share_a_seed(const Row& row, const Row& exact) {
 }
 
 // The pairs of rows that have results. Pairs that were declared and have none count in the
-// adjustment of p.
-std::vector<PairLine> pair_lines(const RowSet& set) {
+// adjustment of p, over so many `tests`.
+std::vector<PairLine> pair_lines(const RowSet& set, int64_t& tests) {
   std::vector<PairLine> lines;
   std::vector<std::optional<double>> p;
   for (const auto& row : set.rows()) {
@@ -76,14 +76,20 @@ std::vector<PairLine> pair_lines(const RowSet& set) {
       p.push_back(lines.back().ahead.p);
     }
   }
+  tests = static_cast<int64_t>(p.size());
   const auto adjusted = holm_of_declared(p);
   for (size_t i = 0; i < lines.size(); ++i) lines[i].p_holm = adjusted[i];
   std::erase_if(lines, [](const PairLine& line) { return line.ahead.n == 0; });
   return lines;
 }
 
-Columns<PairLine> pair_columns(const RowSet& set, const NoteLetters& letters) {
+// Programs read every p, people those that could be below 0.05.
+Columns<PairLine> pair_columns(const RowSet& set, const NoteLetters& letters, int64_t tests) {
   using Line = PairLine;
+  const auto shown = [](const std::optional<double>& p, const Line& line, int64_t family) {
+    const std::string text = p_text(p, line.ahead.n, family);
+    return text.empty() ? "–" : text;
+  };
   Columns<Line> columns = row_columns<Line>(set, &letters).all();
   append(columns, {number_column<Line>("epochs", "epochs", &Line::epochs, "{:.2f}"),
                    {"exact", "against", via(&Line::exact, &Row::first, &Cell::method_label)},
@@ -99,8 +105,10 @@ Columns<PairLine> pair_columns(const RowSet& set, const NoteLetters& letters) {
                    {"n", "seeds", via(&Line::ahead, &PairedDifference::n)}});
   append(columns, summary_columns<Line>("ahead_pp", "ahead, pp", &Line::ahead));
   append(columns, {{.name = "seeds_ahead", .header = "seeds ahead", .value = &Line::seeds_ahead},
-                   number_column<Line>("p", "p", via(&Line::ahead, &PairedDifference::p), "{:.2g}"),
-                   number_column<Line>("p_holm", "p, Holm", &Line::p_holm, "{:.2g}"),
+                   {"p", "p", via(&Line::ahead, &PairedDifference::p),
+                    [=](const Line& line) { return shown(line.ahead.p, line, /*family=*/1); }},
+                   {"p_holm", "p, Holm", via(&Line::p_holm),
+                    [=](const Line& line) { return shown(line.p_holm, line, tests); }},
                    notes_column<Line>(letters)});
   return columns;
 }
@@ -114,12 +122,13 @@ Columns<PairLine> pair_columns(const RowSet& set, const NoteLetters& letters) {
 Table report_pairs(const Snapshot& snapshot, const ReportOptions& options) {
   const auto rows_there = rows_of(snapshot, options);
   const RowSet& set = *rows_there;
-  const auto lines = pair_lines(set);
+  int64_t tests = 0;
+  const auto lines = pair_lines(set, tests);
   // Of accuracies alone.
   const auto letters = letters_of(
       lines, {kShared, kTainted, kOtherNetwork, kFewProcesses, kAboveCeiling, kStockBuild,
               kEarlierRules, kTimedByBuilds, kTimesElsewhere, kShortSeconds});
-  Table table = table_of(options.experiment, pair_columns(set, letters), lines);
+  Table table = table_of(options.experiment, pair_columns(set, letters, tests), lines);
   if (lines.empty()) return table;
   table.notes = letters.lines();
   table.notes.emplace_back(
@@ -128,6 +137,10 @@ Table report_pairs(const Snapshot& snapshot, const ReportOptions& options) {
   table.notes.emplace_back(
       "p: exact sign-flip test, and beside it p adjusted by Holm over all such pairs that were "
       "declared");
+  table.notes.push_back(
+      fmt::format("no p stands where it could not be below 0.05: alone it takes {} seeds, adjusted "
+                  "over {} pairs {} (CSV and JSON have all)",
+                  pairs_for_holm(1), tests, pairs_for_holm(tests)));
   return table;
 }
 

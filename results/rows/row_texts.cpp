@@ -44,9 +44,14 @@ std::string holm_note(const std::string& over, int64_t tests) {
       over, pairs_for_holm(tests));
 }
 
-std::string loss_p_text(std::optional<double> p_holm, int64_t pairs, int64_t tests) {
-  if (!p_holm || pairs < pairs_for_holm(tests)) return "";
-  return fmt::format("p={:.2g}", *p_holm);
+std::string p_text(std::optional<double> p, int64_t pairs, int64_t tests) {
+  if (!p || pairs < pairs_for_holm(tests)) return "";
+  return fmt::format("{:.2g}", *p);
+}
+
+std::string loss_p_text(std::optional<double> p, int64_t pairs, int64_t tests) {
+  const std::string text = p_text(p, pairs, tests);
+  return text.empty() ? "" : "p=" + text;
 }
 
 std::string RowSet::loss_p_text(const Row& row) const {

@@ -241,9 +241,11 @@ std::string seeds_text(int64_t n);
 // their number.
 std::string holm_note(const std::string& over, int64_t tests);
 
-// The Holm-adjusted p-value of a loss over `pairs` pairs in a family of `tests`: "p=0.031". ""
-// without one, and where so few pairs can never have a p-value below 0.05.
-std::string loss_p_text(std::optional<double> p_holm, int64_t pairs, int64_t tests);
+// The p of a test of `pairs` as text: "0.031". It is adjusted by Holm over a family of `tests` (1:
+// not adjusted). "" without one, and where so few pairs can never have a p below 0.05.
+std::string p_text(std::optional<double> p, int64_t pairs, int64_t tests);
+// As p_text(), with a name: "p=0.031".
+std::string loss_p_text(std::optional<double> p, int64_t pairs, int64_t tests);
 
 // The method of a cell with its schedule: "zero, Schedule 1"; a dense row has no schedule.
 std::string method_text(const Cell& cell);

@@ -64,9 +64,18 @@ TEST_F(PaperReport, LossesHaveTheAdjustedPOfTheTable) {
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "p"), "0.031");
   EXPECT_EQ(at(table, "zero", "accuracy_loss", "p_holm"), "0.062");
   EXPECT_EQ(at(table, "zero", "accuracy", "p_holm"), "");
+  // Six seeds cannot bring the smaller of two below 0.05, so that it says nothing.
   const std::string text = render(table, "md");
-  EXPECT_NE(text.find("(n=6, p=0.062)"), std::string::npos) << text;
+  EXPECT_NE(text.find("2.00 ± 0.00 (n=6)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("p=0."), std::string::npos) << text;
   EXPECT_NE(text.find("over the 2 losses of the table, which takes 7 seeds"), std::string::npos);
+}
+
+TEST_F(PaperReport, LossesOfEnoughSeedsShowTheirP) {
+  const auto experiment = item(7);
+  fill(experiment, 7);
+  const auto text = render(report_paper(Snapshot::or_empty(path_), experiment, experiment), "md");
+  EXPECT_NE(text.find("(n=7, p=0.031)"), std::string::npos) << text;
 }
 
 // A loss is a difference of two rows: both must be those of the item.

@@ -220,6 +220,17 @@ TEST_F(WorthTest, FiveSeedsAreTooFewForAnyWord) {
   EXPECT_EQ(worth({.seeds = 5, .loss = 0.03}), "undecided, by loss, same time");
 }
 
+TEST_F(WorthTest, NoPIsShownThatCannotBeReached) {
+  fill_case({});
+  const auto shown = [this] { return render(made("advice", path_), "md"); };
+  EXPECT_THAT(shown(), testing::HasSubstr("(n=6, p=0.031)")) << "one loss takes six seeds";
+  EXPECT_THAT(shown(), testing::HasSubstr("(n=6, p=0.031, 2.00 epochs)"));
+  fill_case({.seeds = 5});
+  EXPECT_THAT(shown(), testing::HasSubstr("(n=5)"));
+  EXPECT_THAT(shown(), testing::HasSubstr("(n=5, 2.00 epochs)"));
+  EXPECT_THAT(shown(), testing::Not(testing::HasSubstr("p=0.062")));
+}
+
 // The target is dense's median less half a point; after two epochs dense is five below it.
 TEST_F(WorthTest, TimeToTargetStandsBesideIt) {
   fill_case({});

@@ -85,6 +85,16 @@ TEST_F(PairsReport, HoldsAMethodAgainstExactTrainingsOfEveryLength) {
   // The smaller of two is doubled, the other no smaller than that.
   EXPECT_NEAR(rows[0]["p_holm"], 4.0 / 64, 1e-9);
   EXPECT_NEAR(rows[1]["p_holm"], std::max(4.0 / 64, *expected.p), 1e-9);
+  // People see no p that six seeds cannot bring below 0.05.
+  const Table table = made("pairs", path_);
+  const auto texts = [&](const std::string& header) {
+    const auto at = std::ranges::find(table.text_columns, header) - table.text_columns.begin();
+    std::vector<std::string> cells;
+    for (const auto& row : table.text_rows) cells.push_back(row.at(static_cast<size_t>(at)));
+    return cells;
+  };
+  EXPECT_EQ(texts("p"), (std::vector<std::string>{"0.031", fmt::format("{:.2g}", *expected.p)}));
+  EXPECT_EQ(texts("p, Holm"), (std::vector<std::string>{"–", "–"}));
 }
 
 TEST_F(PairsReport, PairsWhatSharesASeedANetworkAndAnEnd) {

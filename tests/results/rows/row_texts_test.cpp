@@ -29,6 +29,7 @@ TEST(RowTexts, NoPThatCannotShowAnything) {
   EXPECT_EQ(loss_p_text(0.094, 6, 3), "");
   EXPECT_EQ(loss_p_text(0.047, 7, 3), "p=0.047");
   EXPECT_EQ(loss_p_text(std::nullopt, 7, 3), "");
+  EXPECT_EQ(p_text(0.031, 6, 1), "0.031");
 }
 
 }  // namespace
