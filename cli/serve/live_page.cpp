@@ -167,7 +167,7 @@ std::string verdicts_part(const LiveStore& store, const std::vector<const LiveRu
     if (row < table.text_rows.size()) kept.text_rows.push_back(table.text_rows[row]);
   }
   if (kept.rows.empty()) return part("verdicts", "");
-  ShownTable screen = shown_on_screen(kept, {}, /*all=*/false);
+  ShownTable screen = shown_columns(kept, {}, /*all=*/false);
   Table fitted = {.name = "table", .columns = kept.columns, .rows = kept.rows};
   fitted.text_columns = std::move(screen.text.columns);
   fitted.text_rows = std::move(screen.text.rows);

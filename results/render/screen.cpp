@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <span>
 
+#include "results/render/column_fit.h"
 #include "results/render/shown_columns.h"
 #include "results/render/text_table.h"
 
@@ -72,63 +72,7 @@ std::string on_terminal(std::string_view text) {
   return out;
 }
 
-// --- words ---
-
-constexpr size_t kLongestBracket = 24;  // a longer one is broken at its blanks
-
-// Where the bracket that opens at `begin` is closed, if that is near: behind it, else `begin`.
-size_t behind_bracket(std::string_view text, size_t begin) {
-  const size_t end = text.find_first_of("[]", begin + 1);
-  if (end == text.npos || text[end] != ']' || end - begin > kLongestBracket) return begin;
-  return end + 1;
-}
-
-// What may not be broken at blanks: "0.31 ± 0.02", "[1.20, 1.43]", a word.
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  bool joins = false;  // the next word belongs to the last one
-  while (!text.empty()) {
-    const size_t begin = text.find_first_not_of(' ');
-    if (begin == text.npos) break;
-    text.remove_prefix(begin);
-    size_t end = 0;
-    while (end < text.size() && text[end] != ' ') {
-      end = text[end] == '[' ? std::max(behind_bracket(text, end), end + 1) : end + 1;
-    }
-    const auto word = text.substr(0, end);
-    text.remove_prefix(end);
-    if ((joins || word == "±") && !words.empty()) {
-      words.back() += " " + std::string(word);
-    } else {
-      words.emplace_back(word);
-    }
-    joins = word == "±";
-  }
-  return words;
-}
-
-bool is_seam(std::string_view character) {
-  return character.size() == 1 && std::string_view(" _/=,;:-").find(character) != std::string::npos;
-}
-
-// The pieces of a word between which it may be broken. Short ones stay together: "(n=1)", "-0.5".
-std::vector<std::string> pieces_of(std::string_view word) {
-  constexpr size_t kShortest = 4;  // bytes
-  std::vector<std::string> pieces(1);
-  while (!word.empty()) {
-    const auto bytes = take_bytes(word).bytes;
-    pieces.back() += bytes;
-    const bool short_one =
-        bytes != " " && (pieces.back().size() < kShortest || word.size() < kShortest);
-    if (is_seam(bytes) && !short_one && !is_seam(word.substr(0, 1))) pieces.emplace_back();
-  }
-  return pieces;
-}
-
-std::string without_end_blanks(std::string text) {
-  text.erase(text.find_last_not_of(' ') + 1);
-  return text;
-}
+// --- lines ---
 
 // TextLines that are filled word by word.
 class LineFiller {
@@ -195,66 +139,6 @@ class LineFiller {
   size_t used_ = 0;
 };
 
-// --- columns ---
-
-// How wide a column can be.
-struct Widths {
-  size_t pieces = 1;   // no piece of a word is broken
-  size_t words = 1;    // no word is
-  size_t numbers = 1;  // no cell of a column of numbers is
-  size_t natural = 1;  // no text is
-};
-
-Widths widths_of(const std::vector<std::string_view>& texts) {
-  Widths widths;
-  for (const auto text : texts) {
-    widths.natural = std::max(widths.natural, terminal_columns(text));
-    for (const auto& word : words_of(text)) {
-      widths.words = std::max(widths.words, terminal_columns(word));
-      for (const auto& piece : pieces_of(word)) {
-        widths.pieces = std::max(widths.pieces, terminal_columns(without_end_blanks(piece)));
-      }
-    }
-  }
-  return widths;
-}
-
-size_t total_of(const std::vector<size_t>& widths) {
-  return std::accumulate(widths.begin(), widths.end(), size_t{0});
-}
-
-// Widens columns up to `most`, always the one that has to be broken into most lines, until they
-// have `total` together.
-void widen(std::vector<size_t>& widths, const std::vector<size_t>& most, size_t total) {
-  for (size_t left = total - std::min(total, total_of(widths)); left > 0; --left) {
-    size_t tallest = widths.size();
-    for (size_t i = 0; i < widths.size(); ++i) {
-      if (widths[i] >= most[i]) continue;
-      const bool taller =
-          tallest == widths.size() || most[i] * widths[tallest] > most[tallest] * widths[i];
-      if (taller) tallest = i;
-    }
-    if (tallest == widths.size()) return;
-    ++widths[tallest];
-  }
-}
-
-// A width for each column, `total` together at most; none where words would have to be broken in
-// the middle of their pieces. Numbers stay on one line before texts do.
-std::vector<size_t> fitted_widths(const std::vector<Widths>& columns, size_t total) {
-  const auto each = [&](size_t Widths::*part, size_t most) {
-    std::vector<size_t> widths;
-    for (const auto& column : columns) widths.push_back(std::min(column.*part, most));
-    return widths;
-  };
-  auto widths = each(&Widths::pieces, total + 1);
-  if (total_of(widths) > total) return {};
-  widen(widths, each(&Widths::words, total / 3), total);  // such as a path may be broken
-  widen(widths, each(&Widths::numbers, total), total);
-  widen(widths, each(&Widths::natural, total), total);
-  return widths;
-}
-
 // --- the table ---
 
 using TextLines = std::vector<std::string>;
@@ -287,8 +171,12 @@ std::string one_text(const TextLines& lines) {
   return text;
 }
 
-// A header, a rule, the rows. Rows of several lines have an empty line between them where it would
-// not be plain where one begins.
+bool has_headers(const TableText& text) {
+  return std::ranges::any_of(text.columns, [](const auto& header) { return !header.empty(); });
+}
+
+// A header and a rule, where some column has a header, and the rows. Rows of several lines have an
+// empty line between them where it would not be plain where one begins.
 std::string as_grid(const TableText& text, const std::vector<size_t>& widths) {
   std::vector<bool> right;
   TextLines rules;
@@ -304,15 +192,18 @@ std::string as_grid(const TableText& text, const std::vector<size_t>& widths) {
       std::ranges::any_of(text.rows, [&](const std::vector<std::string>& row) {
         return wrapped(row.front(), widths.front()).size() > 1;
       });
-  std::string out = one_text(side_by_side(text.columns, widths, right));
-  out += one_text(side_by_side(rules, widths, std::vector<bool>(widths.size())));
+  std::string out;
+  if (has_headers(text)) {
+    out = one_text(side_by_side(text.columns, widths, right));
+    out += one_text(side_by_side(rules, widths, std::vector<bool>(widths.size())));
+  }
   for (size_t i = 0; i < rows.size(); ++i) out += (apart && i > 0 ? "\n" : "") + one_text(rows[i]);
   return out;
 }
 
 // Each row as lines "header  value".
 std::string as_blocks(const TableText& text, size_t width) {
-  const Widths headers = widths_of({text.columns.begin(), text.columns.end()});
+  const auto headers = widths_of({text.columns.begin(), text.columns.end()}, terminal_columns);
   const size_t label =
       std::min(headers.natural, std::max(width / 3, std::min(headers.words, width / 2)));
   std::string out;
@@ -346,19 +237,13 @@ TableText for_terminal(const TableText& text) {
 
 std::string fitted_table(const TableText& text, size_t width) {
   if (text.columns.empty()) return "";
-  std::vector<Widths> columns;
-  for (size_t i = 0; i < text.columns.size(); ++i) {
-    std::vector<std::string_view> texts = {text.columns[i]};
-    for (const auto& row : text.rows) texts.push_back(row[i]);
-    auto& widths = columns.emplace_back(widths_of(texts));
-    if (holds_numbers(text, i)) {
-      for (const auto& row : text.rows) {
-        widths.numbers = std::max(widths.numbers, terminal_columns(row[i]));
-      }
-    }
-  }
+  const auto columns = column_widths(text, terminal_columns);
   const size_t gaps = kGap * (columns.size() - 1);
-  const auto widths = gaps < width ? fitted_widths(columns, width - gaps) : std::vector<size_t>();
+  auto widths = gaps < width ? fitted_widths(columns, width - gaps) : std::vector<size_t>();
+  if (widths.empty() && !has_headers(text) && columns.size() == 2) {
+    const size_t name = std::min(columns.front().natural, width / 2);  // of names and values
+    widths = {name, width - gaps - name};
+  }
   return widths.empty() ? as_blocks(text, width) : as_grid(text, widths);
 }
 
@@ -423,7 +308,7 @@ std::vector<std::string> wrapped(std::string_view text, size_t width) {
 
 std::string screen(const Table& table, const ScreenOptions& options, const std::string& next) {
   const size_t width = std::max(options.width, kNarrowest);
-  const auto shown = shown_on_screen(table, options.columns, options.all);
+  const auto shown = shown_columns(table, options.columns, options.all);
   std::string out;
   // Paragraphs with an empty line between them.
   const auto add = [&out](const std::string& paragraph) {

@@ -31,9 +31,8 @@ struct ScreenOptions {
 // Renders the title, the headline, the values that all rows share, the table, its notes, and the
 // next command. Columns are as wide as their texts if that fits; otherwise texts are wrapped inside
 // their columns. If not even single words fit, each row is a block of lines "header  value".
-// shown_on_screen() (shown_columns.h) chooses the columns. `next` is the whole next command, "" for
-// none; a long one is broken with "\" as a shell reads it. Throws Error(kUsage) as with_columns()
-// does.
+// shown_columns() chooses the columns. `next` is the whole next command, "" for none; a long one is
+// broken with "\" as a shell reads it. Throws Error(kUsage) as with_columns() does.
 std::string screen(const Table& table, const ScreenOptions& options, const std::string& next = "");
 
 }  // namespace approx

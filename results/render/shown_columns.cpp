@@ -156,46 +156,6 @@ TableText columns_at(const TableText& text, const std::vector<size_t>& kept) {
   return some;
 }
 
-ShownTable choose(const Table& table, const std::vector<std::string>& names, bool brief) {
-  const auto& [keys, results, headline, next] = table.screen;
-  const TableText text = text_of(table);
-  const auto all = text_names(table);
-  if (!names.empty()) {
-    const Table chosen = with_columns(table, names, TableReader::kPerson);
-    ShownTable view{.text = text_of(chosen), .names = text_names(chosen)};
-    for (size_t i = 0; i < all.size(); ++i) {
-      const auto value = shared_value(text, i, /*is_key=*/true);
-      if (!is_among(keys, all[i]) || is_among(chosen.text_names, all[i]) || !value) continue;
-      view.shared.emplace_back(unstarred(text, i, text.columns[i]), *value);
-    }
-    return view;
-  }
-  ShownTable view;
-  std::vector<size_t> kept;
-  size_t first_shared = 0;
-  for (size_t i = 0; i < all.size(); ++i) {
-    const bool is_key = is_among(keys, all[i]), is_result = is_among(results, all[i]);
-    const auto value = shared_value(text, i, is_key);
-    const bool is_shared = !is_result && value && (is_key || text.rows.size() > 1);
-    const bool is_left_out = brief && !results.empty() && !is_key && !is_result;
-    if (is_left_out) {
-      ++view.left_out;
-    } else if (is_shared) {
-      if (view.shared.empty()) first_shared = i;
-      view.shared.emplace_back(unstarred(text, i, text.columns[i]), *value);
-    } else {
-      kept.push_back(i);
-    }
-  }
-  if (kept.empty() && !view.shared.empty()) {
-    kept.push_back(first_shared);
-    view.shared.erase(view.shared.begin());
-  }
-  view.text = columns_at(text, kept);
-  for (const size_t column : kept) view.names.push_back(all[column]);
-  return view;
-}
-
 // What rows of one comparison have alike.
 constexpr std::array<std::string_view, 3> kGroupNames = {"network", "dataset", "setting"};
 
@@ -241,8 +201,44 @@ std::string shared_text(const SharedValues& shared) {
   return text;
 }
 
-ShownTable shown_in_print(const Table& table, const std::vector<std::string>& names) {
-  return choose(table, names, /*brief=*/false);
+ShownTable shown_columns(const Table& table, const std::vector<std::string>& names, bool all) {
+  const auto& [keys, results, headline, next] = table.screen;
+  const TableText text = text_of(table);
+  const auto known = text_names(table);
+  if (!names.empty()) {
+    const Table chosen = with_columns(table, names, TableReader::kPerson);
+    ShownTable view{.text = text_of(chosen), .names = text_names(chosen)};
+    for (size_t i = 0; i < known.size(); ++i) {
+      const auto value = shared_value(text, i, /*is_key=*/true);
+      if (!is_among(keys, known[i]) || is_among(chosen.text_names, known[i]) || !value) continue;
+      view.shared.emplace_back(unstarred(text, i, text.columns[i]), *value);
+    }
+    return view;
+  }
+  ShownTable view;
+  std::vector<size_t> kept;
+  size_t first_shared = 0;
+  for (size_t i = 0; i < known.size(); ++i) {
+    const bool is_key = is_among(keys, known[i]), is_result = is_among(results, known[i]);
+    const auto value = shared_value(text, i, is_key);
+    const bool is_shared = !is_result && value && (is_key || text.rows.size() > 1);
+    const bool is_left_out = !all && !results.empty() && !is_key && !is_result;
+    if (is_left_out) {
+      ++view.left_out;
+    } else if (is_shared) {
+      if (view.shared.empty()) first_shared = i;
+      view.shared.emplace_back(unstarred(text, i, text.columns[i]), *value);
+    } else {
+      kept.push_back(i);
+    }
+  }
+  if (kept.empty() && !view.shared.empty()) {
+    kept.push_back(first_shared);
+    view.shared.erase(view.shared.begin());
+  }
+  view.text = columns_at(text, kept);
+  for (const size_t column : kept) view.names.push_back(known[column]);
+  return view;
 }
 
 namespace {
@@ -287,7 +283,7 @@ void lift_common_words(ShownTable& view) {
 }  // namespace
 
 ShownTable shown_in_groups(const Table& table) {
-  ShownTable view = shown_in_print(table, {});
+  ShownTable view = shown_columns(table, {}, /*all=*/true);
   std::vector<size_t> above, kept;
   for (size_t i = 0; i < view.names.size(); ++i) {
     const bool is_above = std::ranges::find(kGroupNames, view.names[i]) != kGroupNames.end();
@@ -312,10 +308,6 @@ ShownTable shown_in_groups(const Table& table) {
   for (const size_t column : kept) names.push_back(view.names[column]);
   view.names = std::move(names);
   return view;
-}
-
-ShownTable shown_on_screen(const Table& table, const std::vector<std::string>& names, bool all) {
-  return choose(table, names, /*brief=*/!all);
 }
 
 }  // namespace approx

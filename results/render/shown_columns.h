@@ -39,19 +39,16 @@ struct ShownTable {
   std::vector<RowGroup> groups;  // of all rows, in their order; none if there is one
 };
 
-// Chooses the columns for print: all, or `names`. A column is shared if at least two rows have only
-// one value there; with a single row, keys are shared (Table::screen). Results and columns named by
-// `names` stay columns. The first column stays where no other would.
-ShownTable shown_in_print(const Table& table, const std::vector<std::string>& names);
+// Chooses the columns `names`. Without any, it chooses all columns if `all` is set or if the table
+// names none (Table::screen); else results, and keys in which rows differ. A column is shared if at
+// least two rows have only one value there; with a single row, keys are shared. Results and columns
+// named by `names` stay columns. The first column stays where no other would.
+ShownTable shown_columns(const Table& table, const std::vector<std::string>& names, bool all);
 
-// Chooses the columns for a page as for print. Network, data set and setting stand above the group
-// of rows that share them. A group's rows keep their order; groups follow the order of their first
-// rows. Parts of settings that all groups share ("batch_size=128") go above the table. There are no
-// groups if each would have one row.
+// Chooses all columns, for a page. Network, data set and setting stand above the group of rows that
+// share them. A group's rows keep their order; groups follow the order of their first rows. Parts of
+// settings that all groups share ("batch_size=128") go above the table. There are no groups if each
+// would have one row.
 ShownTable shown_in_groups(const Table& table);
-
-// Chooses the columns for a screen as for print. But without `names` and without `all`, only
-// results and keys in which rows differ are columns.
-ShownTable shown_on_screen(const Table& table, const std::vector<std::string>& names, bool all);
 
 }  // namespace approx

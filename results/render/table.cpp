@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "results/render/shown_columns.h"
+#include "results/render/tex.h"
 #include "results/render/text_table.h"
 
 namespace approx {
@@ -85,196 +86,7 @@ std::string markdown(const Table& table) {
   return out;
 }
 
-// --- LaTeX ---
-
-struct TexName {
-  char32_t character;
-  const char* command;
-};
-
-// What pdflatex sets without a package, in its oldest font encoding too.
-constexpr TexName kTexNames[] = {
-    {U'"', "\\textquotedblright{}"},
-    {U'#', "\\#"},
-    {U'$', "\\$"},
-    {U'%', "\\%"},
-    {U'&', "\\&"},
-    {U'<', "\\textless{}"},
-    {U'>', "\\textgreater{}"},
-    {U'\\', "\\textbackslash{}"},
-    {U'^', "\\textasciicircum{}"},
-    {U'_', "\\_"},
-    {U'`', "\\textquoteleft{}"},
-    {U'{', "\\{"},
-    {U'|', "\\textbar{}"},
-    {U'}', "\\}"},
-    {U'~', "\\textasciitilde{}"},
-    {U'\u00A0', "~"},
-    {U'§', "\\S{}"},
-    {U'°', "$^{\\circ}$"},
-    {U'±', "$\\pm$"},
-    {U'²', "$^{2}$"},
-    {U'³', "$^{3}$"},
-    {U'µ', "$\\mu$"},
-    {U'·', "$\\cdot$"},
-    {U'¹', "$^{1}$"},
-    {U'½', "$\\frac{1}{2}$"},
-    {U'×', "$\\times$"},
-    {U'÷', "$\\div$"},
-    {U'Δ', "$\\Delta$"},
-    {U'Σ', "$\\Sigma$"},
-    {U'Ω', "$\\Omega$"},
-    {U'α', "$\\alpha$"},
-    {U'β', "$\\beta$"},
-    {U'γ', "$\\gamma$"},
-    {U'δ', "$\\delta$"},
-    {U'ε', "$\\varepsilon$"},
-    {U'η', "$\\eta$"},
-    {U'θ', "$\\theta$"},
-    {U'λ', "$\\lambda$"},
-    {U'μ', "$\\mu$"},
-    {U'π', "$\\pi$"},
-    {U'ρ', "$\\rho$"},
-    {U'σ', "$\\sigma$"},
-    {U'τ', "$\\tau$"},
-    {U'φ', "$\\varphi$"},
-    {U'χ', "$\\chi$"},
-    {U'ω', "$\\omega$"},
-    {U'\u2009', "\\,"},
-    {U'\u2010', "-"},
-    {U'\u2011', "-"},
-    {U'–', "\\textendash{}"},
-    {U'—', "\\textemdash{}"},
-    {U'‘', "\\textquoteleft{}"},
-    {U'’', "\\textquoteright{}"},
-    {U'“', "\\textquotedblleft{}"},
-    {U'”', "\\textquotedblright{}"},
-    {U'†', "\\dag{}"},
-    {U'‡', "\\ddag{}"},
-    {U'•', "\\textbullet{}"},
-    {U'…', "\\ldots{}"},
-    {U'\u202F', "\\,"},
-    {U'⁻', "$^{-}$"},
-    {U'ᵀ', "$^{T}$"},
-    {U'←', "$\\leftarrow$"},
-    {U'↑', "$\\uparrow$"},
-    {U'→', "$\\rightarrow$"},
-    {U'↓', "$\\downarrow$"},
-    {U'↔', "$\\leftrightarrow$"},
-    {U'⇒', "$\\Rightarrow$"},
-    {U'∂', "$\\partial$"},
-    {U'∇', "$\\nabla$"},
-    {U'∈', "$\\in$"},
-    {U'∑', "$\\sum$"},
-    {U'−', "$-$"},
-    {U'√', "$\\surd$"},
-    {U'∞', "$\\infty$"},
-    {U'≈', "$\\approx$"},
-    {U'≠', "$\\neq$"},
-    {U'≡', "$\\equiv$"},
-    {U'≤', "$\\leq$"},
-    {U'≥', "$\\geq$"},
-    {U'≪', "$\\ll$"},
-    {U'≫', "$\\gg$"},
-    {U'⋅', "$\\cdot$"},
-    {U'✓', "$\\surd$"},
-    {U'✔', "$\\surd$"},
-    {U'✗', "$\\times$"},
-    {U'✘', "$\\times$"},
-};
-
-// U+00C0 to U+00FF, where names of people and places come from.
-constexpr const char* kTexLatin[] = {
-    "\\`{A}",   "\\'{A}", "\\^{A}", "\\~{A}",  "\\\"{A}",  "\\r{A}",   "\\AE{}",   "\\c{C}",
-    "\\`{E}",   "\\'{E}", "\\^{E}", "\\\"{E}", "\\`{I}",   "\\'{I}",   "\\^{I}",   "\\\"{I}",
-    "(U+00D0)", "\\~{N}", "\\`{O}", "\\'{O}",  "\\^{O}",   "\\~{O}",   "\\\"{O}",  "$\\times$",
-    "\\O{}",    "\\`{U}", "\\'{U}", "\\^{U}",  "\\\"{U}",  "\\'{Y}",   "(U+00DE)", "\\ss{}",
-    "\\`{a}",   "\\'{a}", "\\^{a}", "\\~{a}",  "\\\"{a}",  "\\r{a}",   "\\ae{}",   "\\c{c}",
-    "\\`{e}",   "\\'{e}", "\\^{e}", "\\\"{e}", "\\`{\\i}", "\\'{\\i}", "\\^{\\i}", "\\\"{\\i}",
-    "(U+00F0)", "\\~{n}", "\\`{o}", "\\'{o}",  "\\^{o}",   "\\~{o}",   "\\\"{o}",  "$\\div$",
-    "\\o{}",    "\\`{u}", "\\'{u}", "\\^{u}",  "\\\"{u}",  "\\'{y}",   "(U+00FE)", "\\\"{y}",
-};
-
-static_assert(std::size(kTexLatin) == 0x100 - 0xC0);
-
-std::string tex_character(char32_t c) {
-  for (const auto& [character, command] : kTexNames) {
-    if (character == c) return command;
-  }
-  if (c >= 0x20 && c < 0x7F) return std::string(1, static_cast<char>(c));
-  if (c >= 0xC0 && c < 0x100) return kTexLatin[c - 0xC0];
-  if (c >= U'⁴' && c <= U'⁹') return fmt::format("$^{{{}}}$", c - U'⁰');
-  if (c == U'⁰') return "$^{0}$";
-  if (c >= U'₀' && c <= U'₉') return fmt::format("$_{{{}}}$", c - U'₀');
-  return fmt::format("(U+{:04X})", static_cast<uint32_t>(c));
-}
-
 bool decimal_digit(char32_t c) { return c >= '0' && c <= '9'; }
-
-// Any text as LaTeX that sets it. A bracket or a star in front would be taken for an argument of
-// the \\ before it, two hyphens or apostrophes for one longer sign.
-std::string tex_text(std::string_view text) {
-  std::string out;
-  char32_t before = ' ';
-  while (!text.empty()) {
-    const char32_t c = take_character(text);
-    const char32_t next = text.empty() ? 0 : static_cast<unsigned char>(text.front());
-    if (c == '\n' || c == '\t' || c == '\r') {
-      out += ' ';
-    } else if ((c == '[' || c == '*') && out.find_first_not_of(' ') == std::string::npos) {
-      out += c == '[' ? "{[}" : "{*}";
-    } else if (c == '-' && decimal_digit(next) &&
-               (before == ' ' || before == '[' || before == '(')) {
-      out += "$-$";
-    } else if ((c == '-' || c == '\'') && c == next) {
-      out += static_cast<char>(c);
-      out += "{}";
-    } else {
-      out += tex_character(c);
-    }
-    before = c;
-  }
-  return out;
-}
-
-std::string tex_cell(std::string_view text, bool starred) {
-  const auto inner = starred ? emphasised(text) : std::string_view();
-  return inner.empty() ? tex_text(text) : "\\emph{" + tex_text(inner) + "}";
-}
-
-std::string tex(const Table& table, const ShownTable& shown) {
-  constexpr size_t kManyColumns = 6;  // more of them need smaller letters to fit a page
-  const TableText& text = shown.text;
-  std::string layout;
-  for (size_t i = 0; i < text.columns.size(); ++i) layout += holds_numbers(text, i) ? 'r' : 'l';
-  if (layout.empty()) layout = "l";
-  const auto line = [&](const std::vector<std::string>& cells) {
-    std::string out = "    ";
-    for (size_t i = 0; i < cells.size(); ++i) {
-      out += (i ? " & " : "") + tex_cell(cells[i], text.starred.contains(i));
-    }
-    return out + " \\\\\n";
-  };
-  std::string out =
-      "% Needs \\usepackage{booktabs,graphicx}.\n\\begin{table}[htbp]\n  \\centering\n";
-  if (!table.title.empty()) out += "  \\caption{" + tex_text(table.title) + "}\n";
-  if (layout.size() > kManyColumns) out += "  \\footnotesize\\setlength{\\tabcolsep}{4pt}\n";
-  if (!shown.shared.empty()) {
-    out += "  {\\footnotesize " + tex_text(shared_text(shown.shared)) + "\\par}\\smallskip\n";
-  }
-  // Smaller still where that is not enough.
-  out += "  \\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n";
-  out += "  \\begin{tabular}{@{}" + layout + "@{}}\n    \\toprule\n";
-  out += line(text.columns) + "    \\midrule\n";
-  for (const auto& row : text.rows) out += line(row);
-  out += "    \\bottomrule\n  \\end{tabular}}\n";
-  if (!table.notes.empty()) {
-    out += "  \\par\\smallskip\n  {\\footnotesize\\raggedright\n";
-    for (const auto& note : table.notes) out += "    " + tex_text(note) + "\\par\n";
-    out += "  }\n";
-  }
-  return out + "\\end{table}\n";
-}
 
 // What may stand before the digits of a number: a sign, a bound, a bracket.
 std::string_view after_sign(std::string_view text) {
@@ -384,8 +196,8 @@ char32_t take_character(std::string_view& text) {
 }
 
 std::string render(const Table& table, std::string_view format,
-                   const std::vector<std::string>& columns) {
-  if (format == "tex") return tex(table, shown_in_print(table, columns));
+                   const std::vector<std::string>& columns, bool wide) {
+  if (format == "tex") return tex_table(table, shown_columns(table, columns, wide));
   if (!columns.empty()) {
     const auto reader = format == "md" ? TableReader::kPerson : TableReader::kProgram;
     return render(with_columns(table, columns, reader), format);

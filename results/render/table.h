@@ -88,11 +88,13 @@ char32_t take_character(std::string_view& text);
 //   json   {"schema": "approxtrain.table/1", "table", "title", "columns", "rows", "notes"}; a row
 //          is an object. A number that is not finite is null, and named in the row's "special"
 //   jsonl  one row a line
-//   tex    a LaTeX table no wider than a line, for \input into a document that loads booktabs and
-//          graphicx; ASCII only. Values that all rows share go above it (shown_columns.h)
+//   tex    a LaTeX table no wider than a line, for \input into a document that loads array,
+//          booktabs and longtable; ASCII only. Values that all rows share go above it, marks of
+//          notes are raised, and a table longer than a page is broken over pages
 // Whole numbers beyond 2^53 are texts in JSON. `columns` names the columns to show, in this order
-// (with_columns() in shown_columns.h, which throws for unknown names); empty: all.
+// (with_columns() in shown_columns.h, which throws for unknown names). Empty: all; in tex only those
+// that a screen shows, unless `wide`.
 std::string render(const Table& table, std::string_view format,
-                   const std::vector<std::string>& columns = {});
+                   const std::vector<std::string>& columns = {}, bool wide = false);
 
 }  // namespace approx

@@ -1,6 +1,6 @@
 """What `--format tex` writes, compiled: every report of every committed database, and a label with
 every sign that the format knows, none wider than the page. Skipped (77) where there is no pdflatex
-with booktabs and graphicx."""
+with array, booktabs and longtable."""
 
 import glob
 import os
@@ -13,7 +13,7 @@ import tempfile
 
 PROGRAM = os.path.abspath(os.environ["APPROXTRAIN_PROGRAM"])
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
-REPORTS = ["table", "tta", "pareto", "advice", "kernels", "runs", "cascade", "cards"]
+REPORTS = ["table", "tta", "pareto", "pairs", "advice", "kernels", "cascade", "cards"]
 
 
 def skip(why):
@@ -27,17 +27,20 @@ def program(*arguments):
 
 
 def every_sign():
-    """What results/render/table.cpp has a command for, and all of ASCII and Latin 1."""
-    with open(os.path.join(ROOT, "results/render/table.cpp"), encoding="utf-8") as source:
+    """What results/render/tex_text.cpp has a command for, and all of ASCII and Latin 1."""
+    with open(os.path.join(ROOT, "results/render/tex_text.cpp"), encoding="utf-8") as source:
         named = re.findall(r"\{U'([^'\\])'", source.read())
     return "".join(map(chr, [*range(0x20, 0x7F), *range(0xC0, 0x100)])) + "".join(named) + "⁰⁹₀₉字"
 
 
 def tables(folder):
     databases = sorted(glob.glob(os.path.join(ROOT, "results/measured/*/*.db")))
+    study = next(db for db in databases if db.endswith("several-machines/study.db"))
     for db in databases:
         for report in REPORTS:
             yield program("report", report, "--db", db)
+    for report in ("table", "advice", "runs"):  # every column, of many rows
+        yield program("report", report, "--wide", "--db", study)
     with_papers = next(db for db in databases if db.endswith("wang2019.db"))
     for item in ("wang2019:table1", "wang2019:table3", "adelman2021:table1"):
         yield program("report", "paper", item, "--db", with_papers)
@@ -52,9 +55,9 @@ def tables(folder):
 def main():
     if shutil.which("pdflatex") is None:
         skip("no pdflatex; scripts/setup --dev installs it")
-    if subprocess.run(["kpsewhich", "booktabs.sty", "graphicx.sty"], capture_output=True,
-                      check=False).returncode:
-        skip("this LaTeX has no booktabs or no graphicx")
+    if subprocess.run(["kpsewhich", "array.sty", "booktabs.sty", "longtable.sty"],
+                      capture_output=True, check=False).returncode:
+        skip("this LaTeX has no array, booktabs or longtable")
     with tempfile.TemporaryDirectory() as folder:
         parts = []
         for number, table in enumerate(tables(folder)):
@@ -63,7 +66,8 @@ def main():
                 out.write(table)
             parts.append(rf"\input{{{name}}}\clearpage")
         with open(os.path.join(folder, "all.tex"), "w", encoding="ascii") as out:
-            out.write("\n".join([r"\documentclass{article}", r"\usepackage{booktabs,graphicx}",
+            out.write("\n".join([r"\documentclass{article}",
+                                 r"\usepackage{array,booktabs,longtable}",
                                  r"\begin{document}", *parts, r"\end{document}", ""]))
         done = subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error",
                                "-no-shell-escape", "all.tex"], cwd=folder, capture_output=True,

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/text.h"
 #include "tests/results/filled_store.h"
 
 namespace approx {
@@ -32,35 +33,95 @@ TEST(TexTest, AWholeTable) {
       {"method", "accuracy %", "speedup"},
       {{"dense [a]", "41.20 ± 0.31", "–"}, {"topk_position", "-0.12", "1.31× [1.26, 1.36]"}});
   table.title = "R&D: 100 %";
-  table.notes = {"a: fewer than 5 seeds", "±: 95 % intervals"};
-  EXPECT_EQ(render(table, "tex"), R"(% Needs \usepackage{booktabs,graphicx}.
+  table.notes = {"a: fewer than 5 seeds", "p: of a test", "±: 95 % intervals"};
+  EXPECT_EQ(render(table, "tex"), R"(% Needs \usepackage{array,booktabs,longtable}.
 \begin{table}[htbp]
   \centering
   \caption{R\&D: 100 \%}
-  \resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%
   \begin{tabular}{@{}lrr@{}}
     \toprule
     method & accuracy \% & speedup \\
     \midrule
-    dense [a] & 41.20 $\pm$ 0.31 & \textendash{} \\
+    dense\textsuperscript{a} & 41.20 $\pm$ 0.31 & \textendash{} \\
     topk\_position & $-$0.12 & 1.31$\times$ [1.26, 1.36] \\
     \bottomrule
-  \end{tabular}}
+  \end{tabular}
   \par\smallskip
-  {\footnotesize\raggedright
-    a: fewer than 5 seeds\par
+  {\footnotesize\raggedright\setlength{\parindent}{0pt}
+    \textsuperscript{a}fewer than 5 seeds\par
+    p: of a test\par
     $\pm$: 95 \% intervals\par
   }
 \end{table}
 )");
-  EXPECT_EQ(render(table, "tex"), render(table, "tex"));
 }
 
-TEST(TexTest, ManyColumnsAreSetSmaller) {
-  const std::string narrow = render(of_texts(std::vector<std::string>(6, "x"), {}), "tex");
-  const std::string wide = render(of_texts(std::vector<std::string>(7, "x"), {}), "tex");
-  EXPECT_EQ(narrow.find("\\tabcolsep"), std::string::npos);
-  EXPECT_NE(wide.find("  \\footnotesize\\setlength{\\tabcolsep}{4pt}\n"), std::string::npos);
+std::vector<std::string> layout_of(const std::string& tex) {
+  std::vector<std::string> layout;
+  for (const std::string_view line : split(tex, "\n")) {
+    if (line.find("\\begin{tabular}") != line.npos || line.find("\\footnotesize\\") != line.npos) {
+      layout.emplace_back(trim(line));
+    }
+  }
+  return layout;
+}
+
+TEST(TexTest, TextsThatDoNotFitAreSmallerThenBroken) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(layout_of(render(of_texts({"why", "n"}, {{std::string(40, 'x'), "1"}}), "tex")),
+            Lines({"\\begin{tabular}{@{}lr@{}}"}));
+  EXPECT_EQ(layout_of(render(of_texts({"why", "n"}, {{std::string(60, 'x'), "1"}}), "tex")),
+            Lines({"\\footnotesize\\setlength{\\tabcolsep}{3pt}", "\\begin{tabular}{@{}lr@{}}"}));
+  std::string text;
+  for (int word = 0; word < 40; ++word) text += "words ";
+  const auto broken = layout_of(render(of_texts({"why", "n"}, {{text, "1"}}), "tex"));
+  ASSERT_EQ(broken.size(), 2U);
+  EXPECT_TRUE(broken[1].starts_with("\\begin{tabular}{@{}>{\\raggedright\\arraybackslash}p{0.9"))
+      << broken[1];
+  EXPECT_TRUE(broken[1].ends_with("\\linewidth}r@{}}")) << "numbers stay whole: " << broken[1];
+  const std::string path = "folder/of_many_parts/" + std::string(200, 'x') + "/" + text;
+  EXPECT_NE(render(of_texts({"why"}, {{path}}), "tex").find("of\\_many\\_\\penalty100{}parts/"),
+            std::string::npos);
+  EXPECT_NE(render(of_texts({"why"}, {{path}}), "tex").find("xxx\\penalty900{}xxx"),
+            std::string::npos)
+      << "what has no seam is broken anywhere";
+}
+
+TEST(TexTest, ColumnsThatFitInNoWayBecomeLines) {
+  const std::vector<std::string> headers(30, "header");
+  const auto out =
+      render(of_texts(headers, {std::vector<std::string>(30, "a value"), headers}), "tex");
+  EXPECT_NE(out.find("    header & a value \\\\\n    header & a value \\\\\n"), std::string::npos)
+      << out;
+  EXPECT_NE(out.find("    header & a value \\\\\n    \\midrule\n    header & header \\\\\n"),
+            std::string::npos)
+      << out;
+}
+
+TEST(TexTest, WhatIsLongerThanAPageIsBrokenOverPages) {
+  const auto rows = [](size_t count) {
+    std::vector<std::vector<std::string>> all(count);
+    for (size_t i = 0; i < count; ++i) all[i] = {fmt::format("m{}", i), std::to_string(i)};
+    return render(of_texts({"method", "n"}, all), "tex");
+  };
+  EXPECT_EQ(rows(20).find("longtable}{"), std::string::npos);
+  const std::string many = rows(60);
+  EXPECT_EQ(many.find("\\begin{table}"), std::string::npos) << "a float cannot be broken";
+  EXPECT_NE(many.find("    \\endfirsthead\n    \\toprule\n    method & n \\\\\n"),
+            std::string::npos)
+      << many;
+}
+
+// What a screen shows by default, unless all is asked for; the rest is named.
+TEST(TexTest, HasTheColumnsThatMatterMost) {
+  Table table = of_texts({"method", "loss", "images/s"}, {{"a", "1", "2"}, {"b", "3", "4"}});
+  table.screen.results = {"method", "loss"};
+  const std::string out = render(table, "tex");
+  EXPECT_NE(out.find("    method & loss \\\\\n"), std::string::npos) << out;
+  EXPECT_NE(out.find("% 1 more column: --wide has all, --columns NAME,... some.\n"),
+            std::string::npos);
+  EXPECT_NE(render(table, "tex", {}, /*wide=*/true).find("method & loss & images/s"),
+            std::string::npos);
 }
 
 TEST(TexTest, AnEmptyTableIsStillATable) {
