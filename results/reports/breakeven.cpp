@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "results/render/column.h"
 #include "results/reports/report.h"
+#include "results/reports/worth.h"
 #include "results/rows/answer.h"
 #include "results/rows/best_exact.h"
 #include "results/rows/break_even.h"
@@ -210,9 +211,7 @@ Table report_breakeven(const Snapshot& snapshot, const ReportOptions& options) {
   table.screen.results = {"method", "accuracy_pct", "breakeven", "speedup", "gap_pct", "pays"};
   table.screen.headline = pays_sentence(lines);
   if (lines.empty()) return table;
-  table.screen.next = {"report", "breakeven", "--format", "svg", "--out", "breakeven.svg"};
-  if (!options.experiment.empty())
-    table.screen.next.insert(table.screen.next.begin() + 2, options.experiment);
+  table.screen.next = picture_command("breakeven", options);
   std::ranges::copy(curves, std::back_inserter(lines));
   table.rows.clear();
   fill_values(table, columns, lines);

@@ -374,6 +374,8 @@ Table report_cascade(const Snapshot& snapshot, const ReportOptions& options) {
   const auto letters = letters_of(lines, {kShared, kUnpaired, kTimesElsewhere, kShortSeconds});
   Table table = table_of(options.experiment, cascade_columns(cascade.set(), letters), lines);
   if (lines.empty()) return table;
+  table.screen.keys = {"network", "dataset", "setting", "tuned_rate", "schedule"};
+  table.screen.results = {"method", "product", "layers", "step", "to_target"};
   table.notes = letters.lines();
   table.notes.emplace_back(
       "each level: how many times as fast as exact. Products are timed by bench-kernel on the same "

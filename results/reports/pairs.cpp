@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "results/reports/report.h"
+#include "results/reports/worth.h"
 #include "results/rows/row_columns.h"
 #include "results/rows/rows.h"
 #include "results/rows/same_time.h"
@@ -113,6 +114,19 @@ Columns<PairLine> pair_columns(const RowSet& set, const NoteLetters& letters, in
   return columns;
 }
 
+// "6 pairs: the method ahead in 2, behind in 1, 3 undecided.", by the intervals.
+std::string pairs_sentence(const std::vector<PairLine>& lines) {
+  int64_t ahead = 0, behind = 0;
+  for (const auto& line : lines) {
+    if (!line.ahead.half) continue;
+    ahead += line.ahead.mean > *line.ahead.half;
+    behind += line.ahead.mean < -*line.ahead.half;
+  }
+  const auto all = static_cast<int64_t>(lines.size());
+  return fmt::format("{} {}: the method ahead in {}, behind in {}, {} undecided.", all,
+                     all == 1 ? "pair" : "pairs", ahead, behind, all - ahead - behind);
+}
+
 // A line for each row of a method and each row of exact training that share network, data set
 // and settings but for the recipe, and at least one seed: the method's test accuracy minus the
 // exact training's in points, paired by seed (paired_difference, docs/internals/statistics.md), the
@@ -130,6 +144,12 @@ Table report_pairs(const Snapshot& snapshot, const ReportOptions& options) {
               kEarlierRules, kTimedByBuilds, kTimesElsewhere, kShortSeconds});
   Table table = table_of(options.experiment, pair_columns(set, letters, tests), lines);
   if (lines.empty()) return table;
+  table.screen = {
+      .keys = {"network", "dataset", "setting", "tuned_rate", "schedule", "epochs", "exact_setting",
+               "exact_tuned_rate", "n"},
+      .results = {"method", "exact", "exact_epochs", "ahead_pp", "seeds_ahead", "p_holm"},
+      .headline = pairs_sentence(lines),
+      .next = report_command("advice", options)};
   table.notes = letters.lines();
   table.notes.emplace_back(
       "ahead: the method's test accuracy minus the exact training's, paired by seed, with its 95 % "

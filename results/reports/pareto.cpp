@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "results/reports/beside_front.h"
 #include "results/reports/report.h"
+#include "results/reports/worth.h"
 #include "results/rows/row_columns.h"
 #include "results/rows/target_rows.h"
 
@@ -236,6 +237,18 @@ std::string halves(const RowSet& set, const char* what, bool (*is_half)(const Ro
                      more == 0 ? "" : fmt::format("; and {} more", more));
 }
 
+// "5 rows: 2 on the front, 1 perhaps, 2 not."; "" without any beside dense.
+std::string front_sentence(const std::vector<FrontLine>& lines) {
+  std::map<std::string, int64_t> rows;
+  for (const auto& line : lines) {
+    if (!is_baseline(*line.row)) ++rows[line.front()];
+  }
+  const int64_t all = rows["yes"] + rows["perhaps"] + rows["no"];
+  if (all == 0) return "";
+  return fmt::format("{} {}: {} on the front, {} perhaps, {} not.", all, all == 1 ? "row" : "rows",
+                     rows["yes"], rows["perhaps"], rows["no"]);
+}
+
 // Speedup against loss: one row for each row of the store that has both, and whether it is on the
 // front of its network, data set and settings (results/stats/pareto.h). Beside them what else saves
 // time: exact trainings as short as the methods are fast, and smaller networks.
@@ -265,6 +278,10 @@ Table report_pareto(const Snapshot& snapshot, const ReportOptions& options) {
           notes_column<FrontLine>(letters),
           {.name = "kind", .value = via(&FrontLine::kind)}});
   Table table = table_of(options.experiment, columns, lines);
+  table.screen = {.keys = {"network", "dataset", "setting", "tuned_rate", "schedule", "timed_on"},
+                  .results = {"method", "speedup", "loss_pp", "n", "front"},
+                  .headline = front_sentence(lines)};
+  if (!lines.empty()) table.screen.next = picture_command("pareto", options);
   table.notes = letters.lines();
   table.notes.emplace_back(fmt::format(
       "dense stands at speedup 1 and loss 0. A row is on the front by its means. It is "

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "results/reports/report.h"
+#include "results/reports/worth.h"
 #include "results/rows/row_columns.h"
 #include "results/rows/rows.h"
 #include "results/rows/target_rows.h"
@@ -180,6 +181,19 @@ std::vector<std::string> target_notes(const Lines& lines, const StepLetters& ste
   return notes;
 }
 
+// "5 rows: 3 reached their target in every run, 1 in some, 1 in none."; "" without rows.
+std::string reached_sentence(const Lines& lines) {
+  int64_t every = 0, some = 0;
+  for (const auto& line : lines) {
+    every += line.time.n > 0 && line.time.reached == line.time.n;
+    some += line.time.reached > 0 && line.time.reached < line.time.n;
+  }
+  const auto all = static_cast<int64_t>(lines.size());
+  if (all == 0) return "";
+  return fmt::format("{} {}: {} reached the target in every run, {} in some, {} in none.", all,
+                     all == 1 ? "row" : "rows", every, some, all - every - some);
+}
+
 // Time to a target, with the runs that never reach it counted as what they are
 // (results/stats/time_to_target.h): one row for each row of the store. The speedup is (ratio of
 // steps to target) x (ratio of step times); the second comes from timing runs where there are
@@ -196,6 +210,10 @@ Table report_tta(const Snapshot& snapshot, const ReportOptions& options) {
   });
   Table table =
       table_of(options.experiment, target_columns(set, steps, letters, has_joules), lines);
+  table.screen = {.keys = {"network", "dataset", "setting", "tuned_rate", "schedule", "target_pct"},
+                  .results = {"method", "reached", "median_s", "steps_ratio", "speedup"},
+                  .headline = reached_sentence(lines)};
+  if (!lines.empty()) table.screen.next = picture_command("tta", options);
   table.notes = target_notes(lines, steps, letters, has_joules);
   if (const int64_t below = stopped_below(set, options.target); below > 0) {
     table.notes.push_back(

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "base/error.h"
 #include "base/params.h"
 #include "base/text.h"
+#include "results/rows/answer.h"
 #include "results/rows/rows.h"
 
 namespace approx {
@@ -71,8 +73,11 @@ class StoredAdvice {
   bool has(std::string_view name) const { return at(name).index() != 0; }
   std::string text(std::string_view name) const { return text_of(at(name)); }  // "": nothing
 
-  // Of a number that is there.
-  std::string decimals(std::string_view name) const { return fixed(std::get<double>(at(name)), 2); }
+  std::optional<double> number(std::string_view name) const {
+    return has(name) ? std::optional(std::get<double>(at(name))) : std::nullopt;
+  }
+  // Of a count that is there; 1 where the number that it counts for has none.
+  int64_t count(std::string_view name) const { return has(name) ? std::get<int64_t>(at(name)) : 1; }
 
  private:
   const Field& at(std::string_view name) const {
@@ -85,24 +90,25 @@ class StoredAdvice {
 };
 
 std::string advised_speed(const StoredAdvice& line) {
-  if (!line.has("speedup")) return "not measured";
-  const std::string ratio = line.decimals("speedup") + "×";
-  if (!line.has("speedup_lo")) return ratio;
-  return fmt::format("{} [{}, {}]", ratio, line.decimals("speedup_lo"),
-                     line.decimals("speedup_hi"));
+  const auto speedup = line.number("speedup");
+  if (!speedup) return "not measured";
+  return ratio_text({.n = line.count("processes"),
+                     .ratio = *speedup,
+                     .lo = line.number("speedup_lo"),
+                     .hi = line.number("speedup_hi")});
 }
 
 std::string advised_loss(const StoredAdvice& line) {
-  if (!line.has("loss_pp")) return "not measured";
-  if (!line.has("loss_pp_half")) return line.decimals("loss_pp");
-  return fmt::format("{} ± {}", line.decimals("loss_pp"), line.decimals("loss_pp_half"));
+  const auto loss = line.number("loss_pp");
+  if (!loss) return "not measured";
+  return with_interval(
+      {.n = line.count("seeds"), .mean = *loss, .half = line.number("loss_pp_half")}, 2);
 }
 
+// What it is where it is none: "not measured".
 std::string drawn_verdict(const std::string& verdict) {
-  if (verdict == "yes") return "✔ yes";
-  if (verdict == "no") return "✘ no";
-  if (verdict == "undecided") return "? undecided";
-  return verdict;
+  const auto answer = find_named<Answer>(verdict);
+  return answer ? drawn(*answer) : verdict;
 }
 
 // "cifar10", or "synthetic; loss: cifar10" of two databases.
@@ -160,6 +166,16 @@ void add_sources(const StoredAdvice& line, std::vector<AdviceSource>& sources) {
   }
 }
 
+// "28 lines: 2 yes, 1 no, 20 undecided, 5 not measured."
+std::string lines_sentence(const std::vector<std::string>& verdicts) {
+  std::string text;
+  for (const char* verdict : {"yes", "no", "undecided", "not measured"}) {
+    const auto lines = std::ranges::count(verdicts, verdict);
+    if (lines > 0) text += fmt::format("{} {} {}", text.empty() ? "" : ",", lines, verdict);
+  }
+  return fmt::format("{} {}:{}.", verdicts.size(), verdicts.size() == 1 ? "line" : "lines", text);
+}
+
 Table advice_from(const Json& file, const WhichMethodFilter& filter) {
   const auto fits = [](const std::string& wanted, const std::string& value) {
     return wanted.empty() || wanted == value;
@@ -171,6 +187,7 @@ Table advice_from(const Json& file, const WhichMethodFilter& filter) {
   table.screen.keys = {"hardware", "precision"};
   table.screen.results = {"method", "step speedup", "loss, pp", "use?"};
   std::vector<AdviceSource> sources;
+  std::vector<std::string> verdicts;
   for (const auto& row : file.at("rows")) {
     const StoredAdvice line(row);
     if (!fits(filter.hardware, line.text("hardware"))) continue;
@@ -178,9 +195,11 @@ Table advice_from(const Json& file, const WhichMethodFilter& filter) {
     if (!filter.all_networks && line.text("primary") != "1") continue;
     table.rows.push_back(line.fields());
     table.text_rows.push_back(advised_texts(line));
+    verdicts.push_back(line.text("verdict"));
     add_sources(line, sources);
   }
   if (table.rows.empty()) return table;
+  table.screen.headline = lines_sentence(verdicts);
   table.notes = {
       "step speedup: over exact training in the same precision on that machine; [ ] and ±: 95 % "
       "intervals, over processes and over seeds",

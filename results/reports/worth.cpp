@@ -57,15 +57,16 @@ std::string take_scale(std::string& id) {
 std::string worth_text(const Worth& worth) {
   switch (worth.answer) {
     case Answer::kYes:
-      return "✔ yes";
+      return drawn(worth.answer);
     case Answer::kNo:
-      if (worth.loses) return "✘ loses too much";
-      return worth.slow ? "✘ not faster" : "✘ exact training is as good";
+      return drawn(worth.answer, worth.loses  ? "loses too much"
+                                 : worth.slow ? "not faster"
+                                              : "exact training is as good");
     case Answer::kUndecided:
       break;
   }
   const std::string lacks = lacks_text(worth);
-  return lacks.empty() ? "? undecided" : "? needs " + lacks;
+  return lacks.empty() ? drawn(worth.answer) : drawn(worth.answer, "needs " + lacks);
 }
 
 std::string worth_sentence(const Worths& worths) {
@@ -131,6 +132,12 @@ std::vector<std::string> report_command(const std::string& report, const ReportO
   std::vector<std::string> command = {"report", report};
   if (!options.experiment.empty()) command.push_back(options.experiment);
   if (options.include_tainted) command.emplace_back("--include-tainted");
+  return command;
+}
+
+std::vector<std::string> picture_command(const std::string& report, const ReportOptions& options) {
+  auto command = report_command(report, options);
+  command.insert(command.end(), {"--format", "svg", "--out", report + ".svg"});
   return command;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/enum_text.h"
@@ -15,6 +16,15 @@ constexpr auto enum_texts(Answer) {
   return std::to_array<EnumText<Answer>>(
       {{Answer::kYes, "yes"}, {Answer::kNo, "no"}, {Answer::kUndecided, "undecided"}});
 }
+
+// An answer as people see it: "✔ yes", and with other words "✘ not faster".
+constexpr std::string_view sign_of(Answer answer) {
+  return answer == Answer::kYes ? "✔" : answer == Answer::kNo ? "✘" : "?";
+}
+inline std::string drawn(Answer answer, std::string_view words) {
+  return std::string(sign_of(answer)) + " " + std::string(words);
+}
+inline std::string drawn(Answer answer) { return drawn(answer, name(answer)); }
 
 struct Reasoned {
   Answer answer = Answer::kUndecided;

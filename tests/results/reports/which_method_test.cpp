@@ -59,6 +59,13 @@ TEST(WhichMethod, ShowsALineAsPeopleReadItAndItsSources) {
             "losses of folder/study: A GPU, 2026-11-27, commit ba9876543210 (changed)");
 }
 
+TEST(WhichMethod, ASentenceCountsTheVerdicts) {
+  Json no = advice_row("cpu", "bf16");
+  no["verdict"] = "no";
+  EXPECT_EQ(which_method(advice_file({advice_row("cpu", "fp32"), no, no}), {}).screen.headline,
+            "3 lines: 2 no, 1 undecided.");
+}
+
 TEST(WhichMethod, SaysWhatWasNotMeasured) {
   Json row = advice_row("gpu", "bf16");
   for (auto& [name, value] : row.items()) {
@@ -77,7 +84,8 @@ TEST(WhichMethod, OneProcessAndOneSeedHaveNoInterval) {
   for (const char* name : {"speedup_lo", "speedup_hi", "loss_pp_half"}) row[name] = nullptr;
   row["verdict"] = "no";
   const auto texts = which_method(advice_file({row}), {}).text_rows.at(0);
-  EXPECT_EQ(texts.at(3), "1.26×");
+  EXPECT_EQ(texts.at(3), "1.26× (n=10)") << "as in every report";
+  EXPECT_EQ(texts.at(4), "0.00 (n=6)");
   EXPECT_EQ(texts.at(5), "✘ no");
 }
 
