@@ -1,7 +1,7 @@
 // `approxtrain advice`: which method to use, from the results that come with the program.
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "base/error.h"
@@ -40,12 +40,11 @@ std::string find_file() {
 }
 
 Table read_table(const std::string& path, const WhichMethodFilter& filter) {
+  constexpr int64_t kMost = int64_t{16} << 20;  // bytes; it has some kilobytes
   note_input(path);
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in) throw usage_error("{}: cannot be read; check its permissions", path);
+  const auto bytes = read_file(path, kMost);
   try {
-    return which_method(text, filter);
+    return which_method({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, filter);
   } catch (const Error& error) {
     throw error.in(path);
   }
@@ -54,10 +53,8 @@ Table read_table(const std::string& path, const WhichMethodFilter& filter) {
 void print_advice(const AdviceFlags& flags) {
   check_printed_or_written(flags.out);
   const Table table = read_table(find_file(), flags.filter);
-  const bool for_person = flags.format.empty() && flags.out.empty();
-  const std::string format = flags.format.empty() ? "md" : flags.format;
   print_or_write(
-      for_person ? shown_table(table, &flags.columns) : render(table, format, flags.columns.names),
+      table_text(table, {.format = flags.format, .out = flags.out, .columns = &flags.columns}),
       flags.out);
   if (table.rows.empty()) {
     std::fputs("nothing was measured there; approxtrain advice without options shows everything\n",

@@ -74,7 +74,7 @@ void list(const DataOptions& options, const GlobalOptions& globals) {
   }
   const std::vector<std::string> header = {"data set", "classes", "image",   "train",
                                            "test",     "state",   "variant", "sha256"};
-  std::cout << shown_rows(header, table, nullptr, options.format);
+  std::cout << rows_text(header, table, {.format = options.format});
 }
 
 void print_imported(const LoadedDataset& dataset, const std::string& data_dir) {

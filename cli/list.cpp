@@ -32,6 +32,7 @@ struct Listing {
   std::vector<std::string> header;
   Rows rows;
   Json json = Json::array();
+  ForScreen screen = {};
 };
 
 std::string bound_text(const ParamSpec& param, double bound) {
@@ -212,14 +213,50 @@ std::vector<std::string> lacking(const Experiment& item, const AtHand& at_hand) 
   return lacks;
 }
 
+// Items of papers, counted by what the store has of them; the first of some kinds by their names.
+struct PaperCounts {
+  int64_t items = 0, measured = 0, pictures = 0, not_run = 0;
+  std::string first_measured, first_to_do;
+
+  void add(const std::string& name, const Experiment& item, bool is_measured) {
+    const bool is_picture = item.as<PictureItem>() != nullptr;
+    const bool is_not_run = item.as<NotRunItem>() != nullptr;
+    ++items;
+    measured += is_measured;
+    pictures += is_picture;
+    not_run += is_not_run;
+    if (is_measured && first_measured.empty()) first_measured = name;
+    const bool is_to_do = !is_measured && !is_picture && !is_not_run;
+    if (is_to_do && first_to_do.empty()) first_to_do = name;
+  }
+
+  // "43 items: 12 with results, 4 pictures, 27 to do."
+  std::string sentence() const {
+    std::string text = fmt::format("{} {}: {} with results", items, items == 1 ? "item" : "items",
+                                   measured == 0 ? "none" : std::to_string(measured));
+    if (pictures > 0) {
+      text += fmt::format(", {} {}", pictures, pictures == 1 ? "picture" : "pictures");
+    }
+    if (not_run > 0) text += fmt::format(", {} that cannot be run", not_run);
+    return text + fmt::format(", {} to do.", items - measured - pictures - not_run);
+  }
+
+  std::vector<std::string> next() const {
+    if (!first_measured.empty()) return {"report", "paper", first_measured};
+    if (first_to_do.empty()) return {};
+    return {"sweep", "@" + first_to_do, "--dry-run"};
+  }
+};
+
 // An item of a paper, `full` at full scale, with what the store has of each scale that its file
 // has.
 void add_paper(const std::string& name, const std::string& path, const Experiment& full,
-               const AtHand& at_hand, Listing& listing) {
+               const AtHand& at_hand, Listing& listing, PaperCounts& counts) {
   std::vector<std::string> row = {"@" + name, full.paper.item};
   Json json = {
       {"name", name}, {"item", full.paper.item}, {"title", full.title}, {"lacks", Json::object()}};
   std::vector<std::string> lacks;
+  bool measured = false;
   for (const auto scale : kAllScales) {
     const std::string scale_name(approx::name(scale));
     auto& state = json[scale_name];
@@ -232,6 +269,7 @@ void add_paper(const std::string& name, const std::string& path, const Experimen
                      : load_layout(path, Catalogue::embedded(), scale, at_hand.stored.checksums());
     at_hand.stored.plan(shown, Catalogue::embedded());
     state = state_text(shown, at_hand);
+    measured = measured || at_hand.stored.measured(shown);
     row.push_back(state.get<std::string>());
     const auto missing = lacking(shown, at_hand);
     json["lacks"][scale_name] = missing;
@@ -240,6 +278,7 @@ void add_paper(const std::string& name, const std::string& path, const Experimen
     }
   }
   const auto* not_run = full.as<NotRunItem>();
+  counts.add(name, full, measured);
   json["not_run"] = not_run == nullptr ? "" : not_run->why;
   row.push_back(fmt::format("{}", fmt::join(lacks, "; ")));
   row.push_back(not_run == nullptr ? full.title : fmt::format("{} ({})", full.title, not_run->why));
@@ -254,15 +293,19 @@ Listing list_papers(const GlobalOptions& options) {
   const AtHand at_hand = {.stored = snapshot.items(),
                           .data_dir = options.data_dir,
                           .gpu = !read_machine().nvidia_driver.empty()};
+  PaperCounts counts;
   for (const auto& [name, path] : known_experiments()) {
     try {
       const auto full =
           load_layout(path, Catalogue::embedded(), Scale::kFull, at_hand.stored.checksums());
-      if (!full.paper.item.empty()) add_paper(name, path, full, at_hand, listing);
+      if (!full.paper.item.empty()) add_paper(name, path, full, at_hand, listing, counts);
     } catch (const Error& error) {
       std::cerr << printable(error.what()) << '\n';
     }
   }
+  listing.screen = {.results = {"item", "full", "reduced", "smoke", "title"},
+                    .headline = counts.sentence(),
+                    .next = counts.next()};
   return listing;
 }
 
@@ -302,16 +345,15 @@ Listing overview(std::span<const Kind> kinds, const GlobalOptions& options) {
   return listing;
 }
 
-// `format`: "" for a person.
-void print(const Listing& listing, const std::string& format, const ColumnFlags* columns) {
-  if (format == "json") {
-    if (columns != nullptr && !columns->names.empty()) {
+void print(const Listing& listing, const TableOutput& output) {
+  if (output.format == "json") {
+    if (output.columns != nullptr && !output.columns->names.empty()) {
       throw usage_error(
           "--columns: JSON always has all columns; leave out --columns, or take --format csv");
     }
     std::cout << json_text({{"schema", "approxtrain.table/1"}, {"rows", listing.json}}, 2) << '\n';
   } else {
-    std::cout << shown_rows(listing.header, listing.rows, columns, format);
+    std::cout << rows_text(listing.header, listing.rows, output, listing.screen);
   }
 }
 
@@ -339,11 +381,11 @@ void add_list(CLI::App& app, GlobalOptions& options) {
     add_column_flags(*sub, *columns);
     sub->callback([format, columns, kind, &options] {
       if (kind.of_runs) check_db(options);
-      print(kind.make(options), *format, columns.get());
+      print(kind.make(options), {.format = *format, .columns = columns.get(), .options = &options});
     });
   }
   command->callback([command, &options] {
-    if (command->get_subcommands().empty()) print(overview(kKinds, options), "", nullptr);
+    if (command->get_subcommands().empty()) print(overview(kKinds, options), {});
   });
 }
 

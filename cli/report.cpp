@@ -13,7 +13,6 @@
 #include "cli/output.h"
 #include "cli/plot.h"
 #include "cli/tables.h"
-#include "cli/terminal.h"
 #include "cli/text.h"
 #include "core/config/catalogue.h"
 #include "core/experiment/experiment.h"
@@ -39,6 +38,10 @@ struct ReportFlags {
 
 void put(const std::string& text, const ReportFlags& flags) { print_or_write(text, flags.out); }
 
+TableOutput output_of(const ReportFlags& flags, const GlobalOptions& options) {
+  return {.format = flags.format, .out = flags.out, .columns = &flags.columns, .options = &options};
+}
+
 // Why a report has no rows.
 std::string why_empty(const Report& report, const Table& table) {
   if (!table.notes.empty()) return fmt::format("{} has no rows: {}", report.name, table.notes[0]);
@@ -56,10 +59,8 @@ void write_table(const Table& table, const ReportFlags& flags, const GlobalOptio
       throw usage_error("--format {}: this table has no picture; take --format csv", flags.format);
     }
     put(draw(script, render(table, "csv"), flags.format), flags);
-  } else if (flags.format.empty() && flags.out.empty()) {
-    put(shown_table(table, &flags.columns, &options), flags);
   } else {
-    put(render(table, flags.format.empty() ? "md" : flags.format, flags.columns.names), flags);
+    put(table_text(table, output_of(flags, options)), flags);
   }
   if (table.rows.empty()) {
     std::fputs(fmt::format("nothing to report: {}\n", if_empty).c_str(), stderr);
@@ -244,8 +245,8 @@ void add_report(CLI::App& app, GlobalOptions& options) {
       throw usage_error("--columns: a {} has no columns to choose; leave it out",
                         html->parsed() ? "page" : "picture");
     }
-    const bool on_screen = flags->format.empty() && flags->out.empty() && output_width();
-    flags->report.verdicts = on_screen || !flags->columns.names.empty();
+    flags->report.verdicts = is_fitted(output_of(*flags, options)) || flags->format == "tex" ||
+                             !flags->columns.names.empty();
     // Words that the named report does not take come to `report` itself.
     const auto named = report->get_subcommands();
     if (!named.empty() && second->count() > 0) {

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/tables.h"
 #include "results/reports/run_details.h"
 
 namespace approx {
@@ -16,7 +17,7 @@ void add_show(CLI::App& app, GlobalOptions& options) {
 
   struct RunFlags {
     int64_t id = 0;
-    std::string format = "md";
+    std::string format;  // "": for a person
   };
   auto* run =
       show->add_subcommand("run", "Show a run's configuration, environment, metrics and layers");
@@ -27,8 +28,14 @@ void add_show(CLI::App& app, GlobalOptions& options) {
   add_choice(*run, "--format", flags->format, {"md", "json"}, "Markdown or one JSON document");
   run->callback([flags, &options] {
     const Json details = run_details(Snapshot(options.db), flags->id);
-    const std::string text =
-        flags->format == "json" ? json_text(details, 1) + "\n" : render_run(details);
+    if (flags->format == "json") {
+      std::fputs((json_text(details, 1) + "\n").c_str(), stdout);
+      return;
+    }
+    std::string text;  // an empty line between sections, none at the end
+    for (const auto& table : run_tables(details)) {
+      text += (text.empty() ? "" : "\n") + table_text(table, {.format = flags->format});
+    }
     std::fputs(text.c_str(), stdout);
   });
 }

@@ -102,7 +102,9 @@ void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptio
     for (const auto& cell : row) texts.push_back(cell_text(cell, exact));
   }
   const auto header = table["columns"].get<std::vector<std::string>>();
-  std::fputs(shown_rows(header, rows, nullptr, flags.format).c_str(), stdout);
+  // What all rows have alike stands above them.
+  const ForScreen screen = {.keys = rows.size() > 1 ? header : TextRow()};
+  std::fputs(rows_text(header, rows, {.format = flags.format}, screen).c_str(), stdout);
 }
 
 std::string help_of(const ParamSpec& param) {

@@ -2,8 +2,10 @@
 
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 #include "results/render/screen.h"
@@ -25,11 +27,12 @@ bool found_without_flag(const GlobalOptions& options) {
   return options.default_db || options.db == (is_set ? variable : "approxtrain.db");
 }
 
-// Rows of text, in which each column is what a reader came for.
-Table as_table(const TextRow& header, const std::vector<TextRow>& rows) {
+Table as_table(const TextRow& header, const std::vector<TextRow>& rows, ForScreen screen) {
+  if (screen.keys.empty() && screen.results.empty()) screen.results = header;
   Table table;
-  table.text_columns = table.screen.results = header;
+  table.text_columns = header;
   table.text_rows = rows;
+  table.screen = std::move(screen);
   return table;
 }
 
@@ -60,27 +63,43 @@ void add_column_flags(CLI::App& command, ColumnFlags& flags) {
                           "Show only these columns, by their names in CSV or their headers")
                       ->type_name("NAME,...");
   command
-      .add_flag("--wide", flags.wide, "Show all columns on a terminal too, not only the main ones")
+      .add_flag("--wide", flags.wide,
+                "Show all columns on a terminal and in LaTeX too, not only the main ones")
       ->excludes(columns);
 }
 
-std::string shown_table(const Table& table, const ColumnFlags* flags,
-                        const GlobalOptions* options) {
-  if (const auto width = output_width()) {
-    return screen(table, screen_options(*width, flags),
-                  options == nullptr ? "" : command_text(table.screen.next, *options));
-  }
-  return render(table, "md", flags == nullptr ? std::vector<std::string>() : flags->names);
+bool is_fitted(const TableOutput& output) {
+  return output.format.empty() && output.out.empty() && output_width(output.descriptor);
 }
 
-std::string shown_rows(const TextRow& header, const std::vector<TextRow>& rows,
-                       const ColumnFlags* flags, const std::string& format) {
-  const Table table = as_table(header, rows);
-  const auto width = format.empty() ? output_width() : std::nullopt;
-  if (width) return screen(table, screen_options(*width, flags));
-  const Table shown = chosen(table, flags);
-  return format == "csv" ? csv_table(shown.text_columns, shown.text_rows)
-                         : markdown_table(shown.text_columns, shown.text_rows);
+std::string table_text(const Table& table, const TableOutput& output) {
+  const auto* columns = output.columns;
+  if (is_fitted(output)) {
+    return screen(table, screen_options(*output_width(output.descriptor), columns),
+                  output.options == nullptr ? "" : command_text(table.screen.next, *output.options));
+  }
+  const std::string format = output.format.empty() ? "md" : output.format;
+  if (columns == nullptr) return render(table, format);
+  return render(table, format, columns->names, columns->wide);
+}
+
+std::string rows_text(const TextRow& header, const std::vector<TextRow>& rows,
+                      const TableOutput& output, ForScreen screen) {
+  const Table table = as_table(header, rows, std::move(screen));
+  if (is_fitted(output)) return table_text(table, output);
+  const Table shown = chosen(table, output.columns);
+  return output.format == "csv" ? csv_table(shown.text_columns, shown.text_rows)
+                                : markdown_table(shown.text_columns, shown.text_rows);
+}
+
+std::string fitted_text(const std::string& text, int descriptor) {
+  const auto width = output_width(descriptor);
+  if (!width) return text;
+  std::vector<std::string> lines;
+  for (const auto line : split(text, "\n")) {
+    for (auto& piece : wrapped(line, *width)) lines.push_back(std::move(piece));
+  }
+  return fmt::format("{}", fmt::join(lines, "\n"));
 }
 
 }  // namespace approx

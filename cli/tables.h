@@ -1,5 +1,7 @@
-// Tables on standard output for a person: fitted to the terminal, or Markdown where there is none.
+// Tables as a person reads them: fitted to the terminal that they are printed on, else Markdown.
 #pragma once
+
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -22,15 +24,31 @@ void add_column_flags(CLI::App& command, ColumnFlags& flags);
 // database is left out where it would be found without; "" for no words.
 std::string command_text(const std::vector<std::string>& words, const GlobalOptions& options);
 
-// A table for a person at standard output (results/render/screen.h on a terminal). `flags`: of a
-// command that has them, else nullptr. `options`: for the database of the next command, which is
-// left out without. Throws Error(kUsage) for a name that no column has.
-std::string shown_table(const Table& table, const ColumnFlags* flags = nullptr,
-                        const GlobalOptions* options = nullptr);
+// How a table is printed.
+struct TableOutput {
+  // "": fitted to the terminal, Markdown in a pipe and in a file; else a format of render().
+  std::string format;
+  std::string out;                         // --out; "": standard output
+  const ColumnFlags* columns = nullptr;    // of a command that has them
+  const GlobalOptions* options = nullptr;  // for the database of the next command, which is left
+                                           // out without
+  int descriptor = STDOUT_FILENO;
+};
 
-// Rows of text in a format: "" as for shown_table(), md, csv. In Markdown, columns of numbers are
-// right-aligned.
-std::string shown_rows(const TextRow& header, const std::vector<TextRow>& rows,
-                       const ColumnFlags* flags = nullptr, const std::string& format = "");
+// Whether the table is fitted to a terminal.
+bool is_fitted(const TableOutput& output);
+
+// The text of a table. Throws Error(kUsage) for a format that render() does not know, and for a
+// name that no column has.
+std::string table_text(const Table& table, const TableOutput& output = {});
+
+// Rows of text: formats "", md and csv. In Markdown columns of numbers are set to the right.
+// `screen`: what a terminal shows of them; without keys and results all columns stay columns.
+std::string rows_text(const TextRow& header, const std::vector<TextRow>& rows,
+                      const TableOutput& output = {}, ForScreen screen = {});
+
+// A text beside a table: broken at the width of the terminal on `descriptor`, if it is one. Lines
+// end as they do in `text`.
+std::string fitted_text(const std::string& text, int descriptor = STDOUT_FILENO);
 
 }  // namespace approx

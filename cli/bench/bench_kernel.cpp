@@ -112,7 +112,7 @@ std::vector<BenchedProduct> products_of(const BenchFlags& flags) {
 }
 
 void print_table(const Table& table, const std::string& format) {
-  std::fputs((format.empty() ? shown_table(table) : render(table, format)).c_str(), stdout);
+  std::fputs(table_text(table, {.format = format}).c_str(), stdout);
 }
 
 // What was measured of the machine beside the kernels, for a setting.

@@ -175,7 +175,7 @@ void examine(const std::string& format, const GlobalOptions& options) {
     std::fputs((json_text(document, 2) + "\n").c_str(), stdout);
   } else {
     const TextRow header = {"what", "state", "found", "what to do"};
-    std::fputs(shown_rows(header, table, nullptr, format).c_str(), stdout);
+    std::fputs(rows_text(header, table, {.format = format}).c_str(), stdout);
   }
   if (any_fault) throw Exit{static_cast<int>(ErrorKind::kGate)};
 }

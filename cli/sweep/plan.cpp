@@ -13,9 +13,9 @@
 #include "base/disk.h"
 #include "base/range.h"
 #include "cli/sweep/work_left.h"
+#include "cli/tables.h"
 #include "cli/text.h"
 #include "core/experiment/run_choice.h"
-#include "results/render/text_table.h"
 #include "results/store/run_history.h"
 
 namespace approx {
@@ -178,7 +178,9 @@ class SweepPlan {
                                        "data set", "purpose", "seed"};
     if (has_settings) header.emplace_back("setting");
     header.emplace_back("state");
-    std::fputs(markdown_table(header, rows).c_str(), stdout);
+    const ForScreen screen = {.keys = {"schedule", "network", "data set", "purpose", "setting"},
+                              .results = {"run", "method", "seed", "state"}};
+    std::fputs(rows_text(header, rows, {}, screen).c_str(), stdout);
     std::string text = fmt::format("\n{}: {} runs, {} to do, {} excluded{}{}{}\n", experiment_.id,
                                    known_.size() - static_cast<size_t>(excluded), to_do_, excluded,
                                    left_.text(to_do_), cores_text(), disk_.text(to_do_, sweep_));
@@ -187,7 +189,7 @@ class SweepPlan {
           "time: not known, since the database has no run like these yet; start the sweep, and its "
           "progress shows the time left\n";
     }
-    std::fputs(text.c_str(), stdout);
+    std::fputs(fitted_text(text).c_str(), stdout);
   }
 
   // On stderr, where the disk has not that much left.

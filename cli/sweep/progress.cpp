@@ -1,13 +1,13 @@
 #include "cli/sweep/progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 
 #include "cli/sweep/progress_line.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 
 namespace approx {
@@ -27,12 +27,6 @@ void write_stderr(const std::string& text) {
     at += written;
     left -= static_cast<size_t>(written);
   }
-}
-
-size_t terminal_width() {
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
 }
 
 }  // namespace
@@ -181,7 +175,8 @@ void Progress::clear_line() {
 
 void Progress::draw() {
   if (active_.empty()) return;
-  write_stderr("\r" + fit(describe(active_.front()), terminal_width() - 1) + "\x1b[K");
+  write_stderr("\r" + fit(describe(active_.front()), output_width(STDERR_FILENO).value_or(80) - 1) +
+               "\x1b[K");
   line_shown_ = true;
 }
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cli/tables.h"
 #include "cli/text.h"
-#include "results/render/text_table.h"
 
 namespace approx {
 namespace {
@@ -39,7 +39,8 @@ std::string failure_table(const std::vector<SweepResult::Failure>& failures) {
     const auto& first = *rows[i].first;
     texts.push_back({fmt::format("{}", rows[i].runs), first.state, first.why, first.run});
   }
-  std::string text = "\n" + markdown_table({"runs", "state", "why", "first of them"}, texts);
+  std::string text = "\n" + rows_text({"runs", "state", "why", "first of them"}, texts,
+                                      {.descriptor = STDERR_FILENO});
   if (rows.size() > kMostRows) {
     text +=
         fmt::format("and {} other failures: approxtrain report runs\n", rows.size() - kMostRows);

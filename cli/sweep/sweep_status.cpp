@@ -70,9 +70,7 @@ void add_sweep_status(CLI::App& sweep, GlobalOptions& options) {
     for (auto& sweep : submitted_status(options.db, id_of(flags->experiment))) {
       sweeps.push_back(std::move(sweep));
     }
-    const Table table = status_table(sweeps);
-    const bool for_person = flags->format.empty();
-    std::fputs((for_person ? shown_table(table) : render(table, flags->format)).c_str(), stdout);
+    std::fputs(table_text(status_table(sweeps), {.format = flags->format}).c_str(), stdout);
   });
 
   auto* stop =

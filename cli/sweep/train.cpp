@@ -90,7 +90,7 @@ void print_row(const PlannedRun& planned, const Json& details, const std::string
        accuracy.is_object() ? accuracy["split"].get<std::string>() : "-",
        number(value(loss), 1, "{:.4f}"), number(run.at("steps"), 1, "{:.0f}"),
        number(run.at("train_ns"), 1e-9, "{:.2f}")}};
-  std::fputs(shown_rows(header, rows, nullptr, format).c_str(), stdout);
+  std::fputs(rows_text(header, rows, {.format = format}).c_str(), stdout);
 }
 
 void train(TrainFlags& flags, const GlobalOptions& options) {

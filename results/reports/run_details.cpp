@@ -1,8 +1,10 @@
 #include "results/reports/run_details.h"
 
+#include <string>
+#include <utility>
+
 #include "base/error.h"
 #include "base/text.h"
-#include "results/render/table.h"
 
 namespace approx {
 namespace {
@@ -80,31 +82,28 @@ Json run_details(const Snapshot& snapshot, int64_t run_id) {
   return details;
 }
 
-std::string render_run(const Json& details) {
+std::vector<Table> run_tables(const Json& details) {
   const auto text = [](const Json& value) {
     if (value.is_string()) return value.get<std::string>();
     if (value.is_number_float()) return shortest(value.get<double>());
     return value.is_null() ? "–" : json_text(value);
   };
-  const auto pairs = [&](const Json& object, const std::string& title) {
-    Table table;
-    table.title = title;
-    table.text_columns = {"", ""};
-    if (object.is_object()) {
-      for (const auto& [key, value] : object.items()) {
-        if (!value.is_null() && value != Json("")) table.text_rows.push_back({key, text(value)});
-      }
+  std::vector<Table> tables;
+  const auto add_pairs = [&](const Json& object, std::string title) {
+    Table& table = tables.emplace_back(Table{.title = std::move(title)});
+    table.text_columns = table.screen.results = {"", ""};
+    if (!object.is_object()) return;
+    for (const auto& [key, value] : object.items()) {
+      if (!value.is_null() && value != Json("")) table.text_rows.push_back({key, text(value)});
     }
-    return render(table, "md") + "\n";
   };
-  std::string out =
-      pairs(details.at("run"), fmt::format("Run {}", text(details.at("run").at("run_id")))) +
-      pairs(details.at("config"), "Configuration") +
-      pairs(details.at("environment"), "Environment");
+  add_pairs(details.at("run"), fmt::format("Run {}", text(details.at("run").at("run_id"))));
+  add_pairs(details.at("config"), "Configuration");
+  add_pairs(details.at("environment"), "Environment");
   for (const auto& [key, title, columns, rest] : kLists) {
     const Json& rows = details.at(key);
     if (rows.empty()) continue;
-    Table table{.title = title};
+    Table& table = tables.emplace_back(Table{.title = title});
     for (const auto column : split(columns, ",")) {
       if (column != "special") table.text_columns.emplace_back(column);  // in place of its value
     }
@@ -115,10 +114,8 @@ std::string render_run(const Json& details) {
         texts.push_back(text(row.at(special ? "special" : column)));
       }
     }
-    out += render(table, "md") + "\n";
   }
-  out.pop_back();  // one empty line between sections, none at the end
-  return out;
+  return tables;
 }
 
 }  // namespace approx

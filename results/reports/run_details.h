@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <vector>
 
 #include "base/params.h"
 #include "results/records/snapshot.h"
+#include "results/render/table.h"
 
 namespace approx {
 
@@ -13,7 +14,8 @@ namespace approx {
 // "metrics", "layers", "blocks". Throws Error(kUsage) for an unknown id.
 Json run_details(const Snapshot& snapshot, int64_t run_id);
 
-// The details of a run for people, as Markdown.
-std::string render_run(const Json& details);
+// The details of a run for people: a table for each part that is not empty. The tables of the run,
+// its configuration and its environment have two columns without headers.
+std::vector<Table> run_tables(const Json& details);
 
 }  // namespace approx

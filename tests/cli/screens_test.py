@@ -16,14 +16,17 @@ import termios
 from program import PROGRAM, Folder, expect, expect_equal, finish
 
 
-def on_terminal(folder, columns, *arguments, wanted=0, **variables):
-    """What a command shows on a terminal of so many columns (0: of one that does not know them)."""
+def on_terminal(folder, columns, *arguments, wanted=0, stream="stdout", **variables):
+    """What a command shows on a terminal of so many columns (0: of one that does not know them),
+    which is its standard output or its standard error."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     env = folder.environment(**{"TERM": "xterm", **variables})
     env = {key: value for key, value in env.items() if key != "COLUMNS" or "COLUMNS" in variables}
-    process = subprocess.Popen([PROGRAM, *arguments], cwd=folder.path, env=env, stdout=theirs,
-                               stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    other = "stderr" if stream == "stdout" else "stdout"
+    process = subprocess.Popen([PROGRAM, *arguments], cwd=folder.path, env=env,
+                               stdin=subprocess.DEVNULL,
+                               **{stream: theirs, other: subprocess.PIPE})
     os.close(theirs)
     shown = b""
     while True:
@@ -35,8 +38,8 @@ def on_terminal(folder, columns, *arguments, wanted=0, **variables):
             break
         shown += block
     os.close(ours)
-    said = process.stderr.read().decode()
-    process.stderr.close()
+    with getattr(process, other) as pipe:
+        said = pipe.read().decode()
     code = process.wait(timeout=60)
     expect(code in (wanted if isinstance(wanted, tuple) else (wanted,)),
            f"{arguments}: exit code {code}: {said}")
@@ -50,7 +53,12 @@ def widest(text):
 def fits(folder):
     commands = [["report"], ["report", "advice"], ["report", "table", "--wide"],
                 ["report", "advice", "--wide"], ["report", "tta"], ["report", "runs"],
-                ["list", "methods"], ["data", "list"], ["doctor"], ["sweep", "status"]]
+                ["report", "pareto"], ["report", "pairs"], ["report", "cascade"],
+                ["advice"], ["list"], ["list", "methods"], ["list", "schedules"],
+                ["list", "networks"], ["list", "datasets"], ["list", "papers"], ["data", "list"],
+                ["doctor"], ["sweep", "status"], ["sweep", "@quickstart", "--dry-run"],
+                ["sweep", "@wang2019:table5", "--dry-run"], ["show", "run", "1"],
+                ["study", "matmul-error", "--no-store"]]
     for columns in (80, 120):
         for command in commands:
             text = on_terminal(folder, columns, *command, "--db", "q.db", wanted=(0, 4))
@@ -76,6 +84,65 @@ def a_comparison(folder):
     expect("images/s" in wide and "more columns" not in wide, f"--wide: {wide}")
     some = on_terminal(folder, 80, "report", "--columns", "method,images,verdict", "--db", "q.db")
     expect(re.search(r"^method +images/s +verdict$", some, re.M), f"--columns: {some}")
+
+
+def sentences(folder):
+    """Above each table a sentence, below it the command to go on with."""
+    for command, sentence, following in (
+            (["report", "table"], r"3 methods: .*\.", "approxtrain report advice"),
+            (["report", "advice"], r"3 methods: .*\.", "approxtrain report html"),
+            (["report", "pareto"], r"3 rows: \d on the front, \d perhaps, \d not\.",
+             "approxtrain report pareto --format svg --out pareto.svg"),
+            (["report", "tta"],
+             r"4 rows: \d reached the target in every run, \d in some, \d in none\.",
+             "approxtrain report tta --format svg --out tta.svg"),
+            (["report", "pairs"], r"\d pairs: the method ahead in \d, behind in \d, \d undecided\.",
+             "approxtrain report advice"),
+            (["list", "papers"], r"\d+ items: none with results, \d pictures, \d+ to do\.",
+             "approxtrain sweep @")):
+        text = on_terminal(folder, 150, *command, "--db", "q.db")
+        first = re.search(rf"^{sentence}$", text, re.M)
+        next_one = re.search(rf"^Next: {re.escape(following)}.* --db q\.db$", text, re.M)
+        table = re.search(r"^──", text, re.M)
+        expect(first and next_one and table and
+               first.start() < table.start() < next_one.start(), f"{command}:\n{text}")
+
+
+def plans(folder):
+    """The table of a dry run: what all runs have alike stands above it, and its sums below."""
+    text = on_terminal(folder, 80, "sweep", "@quickstart", "--dry-run", "--db", "new.db")
+    expect(text.startswith("schedule every batch · network small_cnn, 32 channels · "
+                           "data set mnist14\n\n"), f"a plan: {text}")
+    expect(re.search(r"^ +run +method +purpose +seed +state$", text, re.M), f"columns: {text}")
+    expect(re.search(r"^ 8 runs +dense +accuracy +0-7 +to do$", text, re.M), f"rows: {text}")
+    expect("\nquickstart: " in text, f"sums: {text}")
+    _, whole, _ = folder.run("sweep", "@quickstart", "--dry-run", "--db", "new.db")
+    expect(whole.startswith("| run "), f"in a pipe: {whole[:200]}")
+    expect(re.search(r"^quickstart: .*\n", whole, re.M), f"in a pipe: {whole}")
+
+
+def one_run(folder):
+    text = on_terminal(folder, 60, "show", "run", "1", "--db", "q.db")
+    expect(text.startswith("Run 1\n\nattempt ") and re.search(r"^run_id +1$", text, re.M),
+           f"a run: {text[:500]}")
+    expect("───" not in text.split("Configuration")[0], f"a rule below no header: {text[:500]}")
+    expect("\nConfiguration\n" in text and "\nMetrics\n" in text, f"parts: {text[:3000]}")
+    _, whole, _ = folder.run("show", "run", "1", "--db", "q.db")
+    expect(whole.startswith("### Run 1\n\n| "), f"in a pipe: {whole[:200]}")
+    expect("\n\n\n" not in whole and not whole.endswith("\n\n"), "empty lines in a pipe")
+
+
+def failures_of_a_sweep():
+    """The table at the end of a sweep goes to standard error, and is fitted to that terminal."""
+    with Folder() as folder:
+        for columns in (60, 120):
+            text = on_terminal(folder, columns, "sweep", "sweep.toml", "--db", f"{columns}.db",
+                               "--progress", "none", wanted=3, stream="stderr",
+                               APPROXTRAIN_FAKE="0=throw;1=throw-data;*=exit3")
+            table = text[text.index("\nruns "):]
+            expect(widest(table) <= columns, f"{columns} columns: {table}")
+            expect(re.search(r"^runs +state +why +first of them$", table, re.M), f"in {text}")
+            expect(len(re.findall(r"^   2  failed", table, re.M)) == 3, f"three reasons: {table}")
 
 
 def widths(folder):
@@ -138,6 +205,10 @@ def main():
         shutil.copy(sys.argv[1], folder.file("q.db"))
         fits(folder)
         a_comparison(folder)
+        sentences(folder)
+        plans(folder)
+        one_run(folder)
+        failures_of_a_sweep()
         widths(folder)
         elsewhere(folder)
         errors(folder)

@@ -87,7 +87,8 @@ TEST_F(ReportTest, RunsAndDetails) {
   EXPECT_EQ(details["traffic"],
             Json::parse(R"([{"layer": "conv1", "calls": 4, "bytes": 300, "bytes_dense": 600}])"));
   EXPECT_FALSE(details["run"].contains("step_ns")) << "raw samples stay in the store";
-  const std::string text = render_run(details);
+  std::string text;
+  for (const auto& table : run_tables(details)) text += render(table, "md");
   EXPECT_NE(text.find("### Run 1"), std::string::npos);
   EXPECT_NE(text.find("nan"), std::string::npos);
   EXPECT_NE(text.find("### Traffic"), std::string::npos);
