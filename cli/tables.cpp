@@ -75,8 +75,9 @@ bool is_fitted(const TableOutput& output) {
 std::string table_text(const Table& table, const TableOutput& output) {
   const auto* columns = output.columns;
   if (is_fitted(output)) {
-    return screen(table, screen_options(*output_width(output.descriptor), columns),
-                  output.options == nullptr ? "" : command_text(table.screen.next, *output.options));
+    return screen(
+        table, screen_options(*output_width(output.descriptor), columns),
+        output.options == nullptr ? "" : command_text(table.screen.next, *output.options));
   }
   const std::string format = output.format.empty() ? "md" : output.format;
   if (columns == nullptr) return render(table, format);

@@ -11,7 +11,7 @@
 
 namespace approx {
 
-// What may not be broken at blanks: "0.31 ± 0.02", "[1.20, 1.43]", a word.
+// The pieces of a text that may not be broken at blanks: "0.31 ± 0.02", "[1.20, 1.43]", a word.
 std::vector<std::string> words_of(std::string_view text);
 
 // The pieces of a word between which it may be broken where it must: behind signs such as "_" and
@@ -31,10 +31,10 @@ struct ColumnWidths {
   size_t natural = 1;  // no text is
 };
 
-// Of a column that has these texts; without `numbers`.
+// The widths of a column that has these texts; without `numbers`.
 ColumnWidths widths_of(const std::vector<std::string_view>& texts, const TextMeasure& measure);
 
-// Of each column of a table, with its header.
+// The widths of each column of a table, with its header.
 std::vector<ColumnWidths> column_widths(const TableText& text, const TextMeasure& measure);
 
 // A width for each column, `total` together at most; none where words would have to be broken in

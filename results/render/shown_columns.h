@@ -46,9 +46,9 @@ struct ShownTable {
 ShownTable shown_columns(const Table& table, const std::vector<std::string>& names, bool all);
 
 // Chooses all columns, for a page. Network, data set and setting stand above the group of rows that
-// share them. A group's rows keep their order; groups follow the order of their first rows. Parts of
-// settings that all groups share ("batch_size=128") go above the table. There are no groups if each
-// would have one row.
+// share them. A group's rows keep their order; groups follow the order of their first rows. Parts
+// of settings that all groups share ("batch_size=128") go above the table. There are no groups if
+// each would have one row.
 ShownTable shown_in_groups(const Table& table);
 
 }  // namespace approx

@@ -92,8 +92,8 @@ char32_t take_character(std::string_view& text);
 //          booktabs and longtable; ASCII only. Values that all rows share go above it, marks of
 //          notes are raised, and a table longer than a page is broken over pages
 // Whole numbers beyond 2^53 are texts in JSON. `columns` names the columns to show, in this order
-// (with_columns() in shown_columns.h, which throws for unknown names). Empty: all; in tex only those
-// that a screen shows, unless `wide`.
+// (with_columns() in shown_columns.h, which throws for unknown names). Empty: all; in tex only
+// those that a screen shows, unless `wide`.
 std::string render(const Table& table, std::string_view format,
                    const std::vector<std::string>& columns = {}, bool wide = false);
 

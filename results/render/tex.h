@@ -9,7 +9,7 @@
 namespace approx {
 
 // The columns `shown` of a table with its title and notes: see render() in table.h. Texts that do
-// not fit beside each other are broken into lines inside their columns; where not even their words
+// not fit beside each other are broken into lines inside their columns. If not even their words
 // fit, each row is a block of lines "header & value".
 std::string tex_table(const Table& table, const ShownTable& shown);
 

@@ -45,7 +45,8 @@ std::vector<std::string> sweep_command(const Snapshot& snapshot, const std::stri
 
 // The words of the command for a report on the same runs: {"report", "advice", "quickstart"}.
 std::vector<std::string> report_command(const std::string& report, const ReportOptions& options);
-// The same of its picture: {"report", "tta", "quickstart", "--format", "svg", "--out", "tta.svg"}.
+// The words of the command for its picture: {"report", "tta", "quickstart", "--format", "svg",
+// "--out", "tta.svg"}.
 std::vector<std::string> picture_command(const std::string& report, const ReportOptions& options);
 
 // The words of the sweep that makes the data that undecided rows lack: {"sweep", "@quickstart",
