@@ -58,7 +58,7 @@ def test_a_wheel_is_built_and_works(tmp_path):
     assert wheel.name.startswith("approxtrain-") and "-py3-none-linux" in wheel.name
     assert f"{wheel.stat().st_size / 1e6:.1f} MB" in done.stdout
     names = zipfile.ZipFile(wheel).namelist()
-    for needed in ("libapproxtrain_operators.so", "py.typed", "__init__.py"):
+    for needed in ("libapproxtrain_operators.so", "libhwy.so.1", "py.typed", "__init__.py"):
         assert f"approxtrain/{needed}" in names
     target = tmp_path / "site"
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index",
