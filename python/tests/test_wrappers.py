@@ -59,6 +59,21 @@ def test_a_compiled_model_draws_anew_in_each_step():
     assert not torch.equal(seen[0], seen[1]) and set(approxtrain.steps(compiled).values()) == {3}
 
 
+def test_what_has_no_derivative_says_so():
+    model = nn.Sequential(nn.Conv2d(3, 4, 3))
+    approxtrain.apply(model, METHOD, skip_first=False)
+    weights, forward = dict(model.named_parameters()), torch.autograd.forward_ad
+    with pytest.raises(RuntimeError, match="^0: x is a wrapped tensor"):
+        torch.func.grad(lambda weights: torch.func.functional_call(
+            model, weights, (images(),)).sum())(weights)
+    with pytest.raises(RuntimeError, match="^0: x is a dual tensor"), forward.dual_level():
+        model(forward.make_dual(images(), images()))
+    with pytest.raises(RuntimeError, match="call backward without create_graph"):
+        torch.autograd.grad(model(images()).sum(), list(weights.values()), create_graph=True)
+    model.eval()
+    torch.autograd.grad(model(images()).square().sum(), model[0].weight, create_graph=True)
+
+
 def test_the_plain_model_is_exported(tmp_path):
     model = small()
     approxtrain.apply(model, METHOD)
