@@ -1,6 +1,7 @@
 // `approxtrain serve`: a store as a page of this machine that renews itself.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -75,7 +76,8 @@ class LiveSite final : public HttpAnswers {
         response.events = changes_.open();
         if (!response.events) return plain_answer(503, "Too many pages are open: close some.");
       } else {
-        took_ = steady_clock::now() - start;
+        // A quick answer after a slow one says little of the next change.
+        took_ = std::max(steady_clock::now() - start, took_ / 2);
       }
       return response;
     } catch (const std::exception& error) {
