@@ -125,6 +125,7 @@ set_tests_properties(cli.gpu_card PROPERTIES LABELS slow)
 approx_cli_test(analysis 300 analysis_test.py)
 set_tests_properties(cli.analysis PROPERTIES SKIP_RETURN_CODE 77)
 approx_cli_test(docs 60 docs_test.py)
+approx_cli_test(help_words 60 help_words_test.py)
 add_test(NAME docs.questions COMMAND ${APPROX_TEST_PYTHON}
   ${CMAKE_CURRENT_LIST_DIR}/docs/questions_test.py)
 approx_cli_test(site 300 site_test.py)

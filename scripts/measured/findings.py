@@ -15,14 +15,16 @@ becomes a table of all rows, or of those that are so (NAME=VALUE; NAME!=VALUE: t
 VALUE*: that begin so), with these columns: `-` before a name turns the sign, `as` another header,
 `:` decimals. Conditions that fit no row, or several where one is wanted, are an error.
 
-A line `{{file PATH}}` becomes that file of the tree, as it is.
+A line `{{file PATH}}` becomes that file of the tree, as it is, and a line `{{help}}` the help texts
+of all commands.
 """
 
 import os
 import re
 
+import program_help
 from measured.cells import BadText, markdown, shown
-from measured.store import ROOT, Store
+from measured.store import PROGRAM, ROOT, Store
 
 
 class Findings:
@@ -42,12 +44,14 @@ class Findings:
                     self.reports[named[1]] = (named[2].strip(), named[3].split())
                 elif (asked := re.fullmatch(r"\{\{file (.+)\}\}", line)):
                     lines.append(file_text(asked[1]))
+                elif line == "{{help}}":
+                    lines.append(program_help.reference(PROGRAM))
                 elif (asked := re.fullmatch(r"\{\{table (.+)\}\}", line)):
                     lines.append(self.table(parts_of(asked[1])))
                 else:
                     lines.append(re.sub(r"\{\{(.*?)\}\}",
                                         lambda place: self.value(parts_of(place[1])), line))
-            except BadText as error:
+            except (BadText, program_help.NoHelp) as error:
                 raise BadText(f"line {count}: {error}") from error
         return "\n".join(lines).strip() + "\n"
 

@@ -1,12 +1,16 @@
-"""The lists in docs/methods.md and docs/networks.md are the program's own (`docs_test.py --write`
-writes them), docs/reading-tables.md explains every footnote, and the files to copy of
-docs/experiments.md are experiments."""
+"""The lists in docs/methods.md and docs/networks.md and the help texts in docs/cli.md are the
+program's own (`docs_test.py --write` writes them), docs/reading-tables.md explains every footnote,
+and the files to copy of docs/experiments.md are experiments."""
 
 import os
 import re
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts"))
+
+import program_help  # noqa: E402
 
 PROGRAM = os.path.abspath(os.environ.get("APPROXTRAIN_PROGRAM", "build/approxtrain"))
 DOCS = os.path.join(os.path.dirname(__file__), "../../docs")
@@ -26,6 +30,20 @@ def check(what, write):
             page.write(text[:begin] + table + text[end:])
     elif text[begin:end] != table:
         sys.exit(f"docs/{what}.md does not list the {what} as they are; run "
+                 "tests/cli/docs_test.py --write")
+
+
+def check_commands(write):
+    path = os.path.join(DOCS, "cli.md")
+    with open(path + ".in", encoding="utf-8") as template:
+        text = template.read().replace("{{help}}\n", program_help.reference(PROGRAM))
+    with open(path, encoding="utf-8") as page:
+        is_now = page.read()
+    if write:
+        with open(path, "w", encoding="utf-8") as page:
+            page.write(text)
+    elif is_now != text:
+        sys.exit("docs/cli.md does not show the commands as they are; run "
                  "tests/cli/docs_test.py --write")
 
 
@@ -60,8 +78,10 @@ def check_files_to_copy():
 
 
 def main():
+    write = sys.argv[1:] == ["--write"]
     for what in ["methods", "networks"]:
-        check(what, write=sys.argv[1:] == ["--write"])
+        check(what, write)
+    check_commands(write)
     check_footnotes()
     check_files_to_copy()
 
