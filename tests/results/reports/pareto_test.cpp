@@ -1,6 +1,7 @@
 // Fronts and profiles.
 #include <gtest/gtest.h>
 
+#include "results/stats/stats.h"
 #include "tests/results/reports/report_test.h"
 
 namespace approx {
