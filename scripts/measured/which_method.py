@@ -426,8 +426,8 @@ def page():
                   "\n".join(markdown(header, rows))]
         open_rates = [line for line in page_lines(group) if OPEN_RATE in (line.get("why") or "")]
         if len(open_rates) > len(rows) / 2:
-            parts.append("No loss decides here: the best learning rates lie at the edge of what "
-                         "was tried.")
+            parts.append("No method's loss decides here: the best learning rates lie at the edge "
+                         "of what was tried.")
         if missing:
             parts.append(f"Not measured: {'; '.join(missing)}.")
     return "\n\n".join(parts) + "\n"
