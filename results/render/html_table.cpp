@@ -31,8 +31,8 @@ std::string note_links(std::string_view marks, const Table& table, const std::st
   return "<sup>" + links + "</sup>";
 }
 
-// With blanks that no line breaks at inside brackets and around "±": an interval stays in one
-// piece.
+// With blanks that no line breaks at inside brackets, around "±" and behind the mark of a verdict:
+// an interval stays in one piece.
 std::string unbroken(std::string_view text) {
   constexpr std::string_view kPlusMinus = "\u00b1";
   std::string out;
@@ -41,7 +41,9 @@ std::string unbroken(std::string_view text) {
     if (text[i] == '[' || text[i] == ']') inside = text[i] == '[';
     const bool at_sign = text.substr(i + 1).starts_with(kPlusMinus) ||
                          (i >= 2 && text.substr(i - 2, 2) == kPlusMinus);
-    if (text[i] == ' ' && (inside || at_sign)) {
+    const bool behind_mark = (i == 1 && text.starts_with("?")) ||
+                             (i == 3 && (text.starts_with("✔") || text.starts_with("✘")));
+    if (text[i] == ' ' && (inside || at_sign || behind_mark)) {
       out += "\u00a0";
     } else {
       out += text[i];

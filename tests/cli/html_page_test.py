@@ -38,7 +38,7 @@ SUMMARY = """(() => {
   const verdicts = column("verdict"), commands = column("command");
   if (!verdicts.length) found.push("no verdicts");
   for (const text of verdicts)
-    if (!/^(✔ yes|✘ .+|\\? .+)$/.test(text)) found.push(`a verdict ${text}`);
+    if (!/^(✔\\syes|✘\\s.+|\\?\\s.+)$/.test(text)) found.push(`a verdict ${text}`);
   if (!commands.length) found.push("nothing is missing");
   for (const text of commands)
     if (!/^approxtrain sweep \\S+/.test(text)) found.push(`a command ${text}`);

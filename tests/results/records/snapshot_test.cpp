@@ -144,7 +144,7 @@ TEST_F(SnapshotTest, RowsAreMadeOnce) {
   others.target = 0.75;
   EXPECT_NE(rows, rows_of(snapshot, others));
   EXPECT_NE(rows, rows_of(Snapshot(path_), options_)) << "another moment";
-  const Experiment item;
+  const Experiment item{};
   others = options_;
   others.item = &item;
   EXPECT_NE(rows_of(snapshot, others), rows_of(snapshot, others)) << "an item has no name";

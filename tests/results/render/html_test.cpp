@@ -269,8 +269,8 @@ TEST(HtmlTest, WhatRowsHaveAlikeStandsAboveThem) {
   EXPECT_LT(at("m2"), above("b"));
   EXPECT_LT(above("b"), at("m1"));
   EXPECT_NE(at("m1"), std::string::npos);
-  EXPECT_TRUE(has(html, "<td class=\"s yes\">✔ yes</td>"));
-  EXPECT_TRUE(has(html, "<td class=\"s open\">? undecided</td>"));
+  EXPECT_TRUE(has(html, "<td class=\"s yes\">✔\u00a0yes</td>"));
+  EXPECT_TRUE(has(html, "<td class=\"s open\">?\u00a0undecided</td>"));
   EXPECT_TRUE(has(html, "network,setting,method,n,verdict%0Aa,")) << "the file has all columns";
 }
 
