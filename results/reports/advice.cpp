@@ -427,8 +427,8 @@ Table report_advice(const Snapshot& snapshot, const ReportOptions& options) {
       "at the same time. The lower bound of the speedup sets that time. Under a constant learning "
       "rate it is read from the dense runs' curves at the next evaluation, else from runs of their "
       "own",
-      "p: exact sign-flip test of the pairs, not adjusted for the number of methods. In CSV and "
-      "JSON iso_time_pp has the other sign: dense's lead",
+      "p of ahead: exact sign-flip test of the pairs, not adjusted for the number of methods. In "
+      "CSV and JSON iso_time_pp has the other sign: dense's lead",
       "these verdicts hold only for the networks, data, settings and machines in these rows"};
   const auto lettered = letters.lines();
   table.notes.insert(table.notes.begin(), lettered.begin(), lettered.end());
