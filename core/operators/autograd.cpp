@@ -32,6 +32,17 @@ bool records(std::initializer_list<at::Tensor> inputs) {
 
 SavedVariable saved(const at::Tensor& tensor) { return {tensor, /*is_output=*/false}; }
 
+// Where transforms are nested, a tensor may be dual below the level at which the public operator
+// looked.
+void refuse_dual(std::initializer_list<at::Tensor> inputs) {
+  for (const auto& tensor : inputs) {
+    TORCH_CHECK(
+        !tensor.defined() || !tensor._fw_grad(0).defined(),
+        "approxtrain: has no derivative in forward mode: differentiate by torch.func.grad or "
+        "jacrev, not by jvp, jacfwd or hessian");
+  }
+}
+
 // Batches of PyTorch's older kind, which `is_grads_batched` makes, loop over no operator that
 // returns a list.
 void refuse_batched(const at::Tensor& dy) {
@@ -264,6 +275,7 @@ std::vector<at::Tensor> conv2d_recorded(const at::Tensor& x, const at::Tensor& w
                                         at::IntArrayRef padding, at::IntArrayRef dilation,
                                         int64_t groups, c10::string_view method) {
   const auto bias = optional_bias.value_or(at::Tensor());
+  refuse_dual({x, w, bias});
   const auto both = [](at::IntArrayRef sizes) { return Spatial(sizes.front(), sizes.back()); };
   const ConvCall call{find_method(method), {both(stride), both(padding), both(dilation), groups}};
   std::vector<at::Tensor> result;
@@ -295,6 +307,7 @@ std::vector<at::Tensor> conv2d_backward_recorded(
     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups,
     c10::string_view method, std::array<bool, 3> asked) {
   const auto x = optional_x.value_or(at::Tensor());
+  refuse_dual({dy, x, w});
   const auto both = [](at::IntArrayRef sizes) { return Spatial(sizes.front(), sizes.back()); };
   const ConvCall call{find_method(method), {both(stride), both(padding), both(dilation), groups}};
   std::vector<at::Tensor> result;

@@ -264,8 +264,10 @@ class Transformed(unittest.TestCase):
         one_line = lambda text: rf"\A.*{text}.*"
         jvp = lambda: torch.func.jvp(lambda w: conv(x, w, b, GEOMETRIES[0], "crs", seed_of(1)),
                                      (w,), (w,))
+        value = lambda w: ops.matmul.seeded(x[0, 0], w, "crs", seed_of(1)).square().sum()
         cases = [
             (jvp, RuntimeError, "forward mode"),
+            (lambda: torch.func.hessian(value)(randn(6, 3)), RuntimeError, "forward mode"),
             (lambda: torch.func.vmap(lambda s: conv(x, w, b, GEOMETRIES[0], "crs", s))(
                 torch.empty(0, dtype=torch.long)), (ValueError, RuntimeError), "size 0"),
             (lambda: conv(x, w, b, GEOMETRIES[0], "crs", torch.tensor(1.0)), TypeError, "int64"),
@@ -371,6 +373,13 @@ class SecondDerivatives(unittest.TestCase):
                                          create_graph=True)
             expected, = torch.autograd.grad(first.square().sum(), W)
             torch.testing.assert_close(got, expected)
+
+    def test_a_hessian_by_reverse_mode(self):
+        a, w = randn(3, 6), randn(6, 2)
+        value = lambda product: lambda w: product(a, w).square().sum()
+        ours = value(lambda a, w: ops.matmul.seeded(a, w, "exact", seed_of(1)))
+        twice = lambda f: torch.func.jacrev(torch.func.jacrev(f))(w)
+        torch.testing.assert_close(twice(ours), twice(value(torch.matmul)))
 
     def test_others_are_refused_when_asked_for(self):
         x, w = randn(2, 3, 6, 6).requires_grad_(), randn(4, 3, 3, 3).requires_grad_()
