@@ -43,6 +43,15 @@ expect("Exact training in bf16" advice --hardware cpu)
 expect("topk_position" bench-kernel --shape N2,C4,K4,H5,R3 --method topk_position --repetitions 2
        --min-time 1ms --format csv --no-store)
 
+# What listens for `serve` is found: exit code 6 is of the database, without the library it is 2.
+if(EXISTS "${prefix}/lib/libapproxtrain_http.so")
+  execute_process(COMMAND ${prefix}/bin/approxtrain serve --db nowhere/t.db
+    WORKING_DIRECTORY ${elsewhere} ERROR_VARIABLE errors RESULT_VARIABLE code)
+  if(NOT code EQUAL 6)
+    message(FATAL_ERROR "approxtrain serve: exit code ${code}, not 6\n${errors}")
+  endif()
+endif()
+
 # The shapes that bench-kernel takes where it is given none.
 if(NOT EXISTS "${prefix}/share/approxtrain/experiments/shapes/wang2019_table1.txt")
   message(FATAL_ERROR "the shapes of bench-kernel are not installed")
