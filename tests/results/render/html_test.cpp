@@ -1,5 +1,6 @@
 #include "results/render/html.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
