@@ -137,4 +137,15 @@ Engine& load_engine() {
   return engine;
 }
 
+void use_in_engine(const PythonMethods& methods, const std::string& network) {
+  load_engine();
+  using Use = void (*)(const PythonMethods*, const char*);
+  const auto use = reinterpret_cast<Use>(dlsym(RTLD_DEFAULT, "approxtrain_use_python"));
+  if (use == nullptr) {
+    throw LibraryError(
+        "the computing library has no methods in Python (no approxtrain_use_python)");
+  }
+  use(&methods, network.c_str());
+}
+
 }  // namespace approx

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "core/engine/engine.h"
+#include "core/python/python_methods.h"
 
 namespace approx {
 
@@ -22,5 +23,10 @@ std::string engine_file();
 // beside the program, in its ../lib, else where the dynamic linker searches. Throws LibraryError,
 // which names every place tried and why it failed.
 Engine& load_engine();
+
+// Gives methods in Python to the engine of this process, once. `network` is the text of the network
+// in training, by which errors name layers; "" if there is none. Throws LibraryError if the library
+// has no methods in Python.
+void use_in_engine(const PythonMethods& methods, const std::string& network);
 
 }  // namespace approx

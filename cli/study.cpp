@@ -12,6 +12,7 @@
 #include "cli/engine_loader.h"
 #include "cli/environment.h"
 #include "cli/flags.h"
+#include "cli/python_flags.h"
 #include "cli/store.h"
 #include "cli/tables.h"
 #include "cli/text.h"
@@ -22,9 +23,13 @@
 namespace approx {
 namespace {
 
+// The study whose methods may be in Python: it times nothing.
+constexpr std::string_view kOfGradients = "gradient-error";
+
 struct StudyFlags {
   std::map<std::string, std::string> params;
   std::string methods;
+  PythonFlags python;
   std::string format;  // "": for a person
   int64_t threads = 1;
   bool no_store = false;
@@ -66,10 +71,12 @@ void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptio
     }
     method = Catalogue::embedded().method_params(method).to_string();
   }
+  const auto* python = python_of(request.methods);
   // Before minutes of computing rather than after them.
   std::optional<RunStore> store;
   if (!flags.no_store) store.emplace(open_store(options));
   Engine& engine = load_engine();
+  if (python != nullptr) use_in_engine(*python, /*network=*/"");
   Json table = engine.study(info.name, request, flags.threads);
   if (store) {
     Json environment = merged_environment(engine.environment());
@@ -159,13 +166,17 @@ void add_study(CLI::App& app, GlobalOptions& options) {
           ->add_option("--method", flags->methods,
                        fmt::format("methods (default {})", fmt::join(info.methods, ", ")))
           ->type_name("NAME,...");
+      if (info.name == kOfGradients) add_python_flags(*study, flags->python, nullptr);
     }
     add_integer(*study, "--threads", flags->threads, 1, 4096,
                 "threads of the computation (default 1)");
     add_choice(*study, "--format", flags->format, {"md", "csv", "json"},
                "Markdown, CSV or JSON (default: Markdown, on a terminal a table that fits it)");
     study->add_flag("--no-store", flags->no_store, "keep no record in the database");
-    study->callback([&info, flags, &options] { run_study(info, *flags, options); });
+    study->callback([&info, flags, &options] {
+      use_python(flags->python);
+      run_study(info, *flags, options);
+    });
   }
 }
 

@@ -13,6 +13,9 @@ install(DIRECTORY experiments DESTINATION ${CMAKE_INSTALL_DATADIR}/approxtrain
 # What `approxtrain advice` reads.
 install(FILES results/measured/which-method.json
         DESTINATION ${CMAKE_INSTALL_DATADIR}/approxtrain/results/measured)
+# What `--python` starts.
+install(DIRECTORY python/src/approxtrain DESTINATION ${CMAKE_INSTALL_DATADIR}/approxtrain/python/src
+        FILES_MATCHING PATTERN "*.py")
 install(DIRECTORY plots DESTINATION ${CMAKE_INSTALL_DATADIR}/approxtrain
         FILES_MATCHING PATTERN "*.gp")
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

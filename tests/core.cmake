@@ -2,7 +2,7 @@
 file(GLOB_RECURSE core_tests CONFIGURE_DEPENDS
   kernels/*_test.cpp products/*_test.cpp core/*_test.cpp core/networks/*_slow.cpp)
 list(FILTER core_tests EXCLUDE REGEX
-  "/tests/(core/(config|experiment|data|train/trace)|kernels/cudnn)/")
+  "/tests/(core/(config|experiment|data|python|train/trace)|kernels/cudnn)/")
 approx_test(core_test
   SOURCES ${core_tests} testing.cpp reference.cpp
   LIBRARIES approxtrain_library

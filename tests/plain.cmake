@@ -1,7 +1,8 @@
 # Everything that needs no LibTorch, in one program.
 file(GLOB_RECURSE plain_tests CONFIGURE_DEPENDS
   base/*_test.cpp core/config/*_test.cpp core/experiment/*_test.cpp core/data/*_test.cpp
-  core/data/*_slow.cpp core/train/trace/*_test.cpp results/*_test.cpp cli/*_test.cpp)
+  core/data/*_slow.cpp core/python/*_test.cpp core/train/trace/*_test.cpp results/*_test.cpp
+  cli/*_test.cpp)
 # The page of `serve`, by itself: its room is a library of its own.
 list(FILTER plain_tests EXCLUDE REGEX "/cli/serve/")
 file(GLOB serve_tests CONFIGURE_DEPENDS cli/serve/*_test.cpp)
@@ -26,7 +27,7 @@ list(TRANSFORM cli_sources APPEND .cpp)
 approx_test(plain_test
   SOURCES ${plain_tests} ${cli_sources} ${CMAKE_SOURCE_DIR}/core/train/trace/trace_writer.cpp
   LIBRARIES approx_base approx_products approx_digest approx_config approx_catalogue approx_data
-    approx_results
+    approx_results approx_python
     CLI11::CLI11 benchmark::benchmark
   SLOW Cifar10.*:Imagenette.*)
 # In a header and not on the command line, by which every clone would compile all tests anew.

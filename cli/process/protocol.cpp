@@ -27,6 +27,7 @@ void write_task(const std::string& run_directory, const WorkerTask& task) {
                            {"every_ns", checkpoints.every_ns},
                            {"every_epochs", checkpoints.every_epochs}};
   }
+  if (task.python) json["python"] = *task.python;
   const Recording& recording = task.place.recording;
   if (!recording.folder.empty()) {
     json["recording"] = {{"folder", recording.folder},
@@ -65,6 +66,9 @@ WorkerTask read_task(const std::string& run_directory) {
     given->at("folder").get_to(checkpoints.folder);
     given->at("every_ns").get_to(checkpoints.every_ns);
     given->at("every_epochs").get_to(checkpoints.every_epochs);
+  }
+  if (const auto given = json.find("python"); given != json.end()) {
+    task.python = given->get<PythonMethods>();
   }
   if (const auto given = json.find("recording"); given != json.end()) {
     auto& recording = task.place.recording;

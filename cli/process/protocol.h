@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "cli/process/launcher.h"
 #include "core/config/run_config.h"
 #include "core/engine/engine.h"
+#include "core/python/python_methods.h"
 #include "results/store/run_folders.h"
 
 namespace approx {
@@ -33,6 +35,7 @@ struct WorkerTask {
   std::vector<std::string> changed_files;  // changed files of the experiment (cli/environment.h)
   std::vector<int> cpus;                   // CPUs to use; empty: all
   int64_t memory_bytes = 0;                // limit of its own memory; 0: no limit
+  std::optional<PythonMethods> python = std::nullopt;  // of the run's methods; nothing: none
   // For a run of several ranks:
   Launcher launcher = Launcher::kMpirun;
   bool oversubscribe = false;               // ranks share cores

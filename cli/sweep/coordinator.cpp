@@ -19,6 +19,7 @@
 #include "cli/process/protocol.h"
 #include "cli/process/signals.h"
 #include "cli/process/timing_lock.h"
+#include "cli/python_flags.h"
 #include "cli/ranks/session_folder.h"
 #include "cli/store.h"
 #include "cli/sweep/library_watch.h"
@@ -220,6 +221,7 @@ class Coordinator {
                     .memory_bytes = sweep_.memory_bytes,
                     .launcher = sweep_.ranks.launcher.value_or(Launcher::kMpirun),
                     .oversubscribe = sweep_.ranks.oversubscribe};
+    if (const auto* python = python_of(run.config)) task.python = *python;
     if (is_job(run)) task.rank_cpus = cores.parts(run.config.ranks);
     if (run.config.purpose != Purpose::kAccuracy) return task;
     if (!sweep_.record_folder.empty()) {

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "cli/python_flags.h"
 #include "cli/text.h"
 #include "core/config/catalogue.h"
 #include "core/data/demands.h"
@@ -13,6 +14,7 @@ namespace approx {
 namespace {
 
 void check_served(const RunConfig& config) {
+  check_python(config);
   check_demands(config, outline_of(Registry<DatasetEntry>::instance().find(config.dataset)),
                 Catalogue::embedded().network(parse_spec(config.network).name));
 }

@@ -10,6 +10,7 @@
 #include "cli/bench/bench_kernel.h"
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/python_flags.h"
 #include "cli/store.h"
 #include "cli/study.h"
 #include "cli/sweep/axes.h"
@@ -43,6 +44,7 @@ struct SweepFlags {
   RunPatterns patterns;
   SweepOptions sweep;
   SlurmRequest slurm;
+  PythonFlags python;
   bool dry_run = false;
   bool tune = false;
   std::string controls;
@@ -253,6 +255,7 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
   add_sweep_status(*command, options);
   add_sweep_task(*command, options);
   add_axis_flags(*command, flags->overrides, /*lists=*/true);
+  add_python_flags(*command, flags->python, "What to run");
   add_sweep_flags(*command, flags->sweep);
   add_jobs_flags(*command, flags->sweep);
   add_slurm_flags(*command, flags->slurm);
@@ -290,6 +293,10 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
   command->callback([flags, command, &options] {
     if (!command->get_subcommands().empty()) return;
     if (flags->file.empty()) throw usage_error("SPEC is missing: {}", kSpec);
+    if (flags->slurm.on && !flags->python.file.empty()) {
+      throw usage_error("--python: the tasks of --slurm have no methods in Python; run it here");
+    }
+    use_python(flags->python);
     Submitted submitted;  // before anything is planned by what the database has
     if (flags->slurm.on) submitted = look_at_submissions(options.db, flags->dry_run);
     // A plan may be looked at without the data: those that the store's runs were made with stand

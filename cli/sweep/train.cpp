@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/python_flags.h"
 #include "cli/ranks/job.h"
 #include "cli/sweep/axes.h"
 #include "cli/sweep/coordinator.h"
@@ -26,6 +27,7 @@ struct TrainFlags {
   std::string format;  // "": for a person
   Overrides overrides;
   SweepOptions sweep;
+  PythonFlags python;
 
   bool has(const std::string& axis) const {
     for (const auto& [key, text] : overrides.axes) {
@@ -151,6 +153,7 @@ void add_train(CLI::App& app, GlobalOptions& options) {
       "  --method stochastic_pruning --epochs 4 --record operands --record-every 2ep");
   auto flags = std::make_shared<TrainFlags>();
   add_axis_flags(*command, flags->overrides, /*lists=*/false);
+  add_python_flags(*command, flags->python, "What to run");
   add_sweep_flags(*command, flags->sweep);
   add_choice(*command, "--format", flags->format, {"md", "csv", "json"},
              "format of the result row (default md)");
@@ -164,6 +167,7 @@ void add_train(CLI::App& app, GlobalOptions& options) {
       const auto run = flags->is_rank ? run_rank : run_worker;
       throw Exit{run(flags->worker_directory)};
     }
+    use_python(flags->python);
     train(*flags, options);
   });
 }

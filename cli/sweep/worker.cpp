@@ -98,6 +98,7 @@ void compute(const WorkerTask& task, const Part& part) {
   const Json program = program_environment();
   const bool pinned = use_cpus(part.rank ? cpus_of_rank(task, *part.rank) : task.cpus);
   Engine& engine = engine_of(task);
+  if (task.python) use_in_engine(*task.python, task.config.network);
   // Asked when the run begins: before, there is no GPU open that could be described.
   const auto environment = [&] {
     Json json = merged_environment(engine.environment(), program);

@@ -393,7 +393,7 @@ class RunsTable {
       if (note == kFew && is_of_processes(shown.value)) continue;  // it counts processes
       if (note == kAboveCeiling && shown.value.basis != Basis::kEndToEnd) continue;  // of steps
       if (note == kShared) continue;  // no throughput here
-      const bool of_seconds = note == kTimesElsewhere || note == kShortSeconds;
+      const bool of_seconds = note == kTimesElsewhere || note == kShortSeconds || note == kInPython;
       if (of_seconds && shown.value.quantity != PaperQuantity::kTimeToTarget) continue;
       add_piece(line.notes, "; ", kNoteTexts[note].name);
       add_piece(marks, ",", footnotes_.letter(kNoteTexts[note].text));

@@ -47,6 +47,8 @@ const NoteText kNoteTexts[kNotes] = {
      "short, and not compared"},
     {"earlier version",
      "some runs are by an earlier version of their method, which differs only by rounding"},
+    {"interpreted method",
+     "its method is in Python: its seconds are the interpreter's too, and not compared"},
 };
 
 NoteLetters::NoteLetters(const std::vector<Notes>& lines, char first,

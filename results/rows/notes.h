@@ -32,6 +32,7 @@ enum Note {
   kIdle,
   kShortSeconds,
   kEarlierVersion,
+  kInPython,
   kNotes
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "core/config/python_text.h"
 #include "results/store/run_store.h"
 
 namespace approx {
@@ -180,6 +181,7 @@ void count(Row& row) {
     row.notes[kDirty] |= run->dirty;
     row.notes[kShortSeconds] |= run->short_seconds;
     row.notes[kEarlierVersion] |= run->earlier_version;
+    row.notes[kInPython] |= is_in_python(cell->config);
     row.notes[kResumed] |= cell->is(Purpose::kAccuracy) && run->tainted;
     row.notes[kDiverged] |= cell->is(Purpose::kAccuracy) && !run->finished();
     // The counts of several ranks are those of one, and others may approximate.
@@ -218,6 +220,7 @@ void judge_loss(Row& row) {
       continue;
     }
     if (cell->run()->short_seconds || dense->run()->short_seconds) continue;
+    if (row.notes[kInPython]) continue;
     const auto ours = cell->run()->train_ns, theirs = dense->run()->train_ns;
     if (ours && theirs && *ours > 0 && *theirs > 0) {
       logs.push_back(std::log(static_cast<double>(*theirs) / static_cast<double>(*ours)));
@@ -472,6 +475,7 @@ bool RowSet::tuned_rates_differ() const {
 }
 
 void RowSet::judge_throughput(Row& row) const {
+  if (row.notes[kInPython]) return;
   std::vector<double> speeds;
   const auto add = [&](const Run& run, double ns) {
     const int64_t images = run.batch_images.value_or(row.first->config.batch_size);

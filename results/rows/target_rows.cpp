@@ -97,7 +97,8 @@ void compare_with_dense(TargetRow& next) {
     next.step_time = next.row->speedup;
     next.step_times = StepTimes::kTimingRuns;
     if (told) next.speedup = product_of_ratios(next.steps, next.step_time);
-  } else if (parts.time.n > 0 && !next.row->notes[kShortSeconds] && !dense->notes[kShortSeconds]) {
+  } else if (parts.time.n > 0 && !next.row->notes[kInPython] && !next.row->notes[kShortSeconds] &&
+             !dense->notes[kShortSeconds]) {
     next.step_time = parts.step_time;
     next.step_times = StepTimes::kAccuracyRuns;
     if (told) next.speedup = parts.time;

@@ -57,6 +57,15 @@ if(NOT EXISTS "${prefix}/share/approxtrain/experiments/shapes/wang2019_table1.tx
   message(FATAL_ERROR "the shapes of bench-kernel are not installed")
 endif()
 
+# What --python starts: a method in Python that does nothing, where this Python has PyTorch.
+find_program(python python3)
+execute_process(COMMAND ${python} -c "import torch" RESULT_VARIABLE lacks_torch ERROR_QUIET)
+if(NOT lacks_torch)
+  file(WRITE ${place}/my.py "import approxtrain\napproxtrain.method('same')(lambda dy: dy)\n")
+  expect("same" sweep @quickstart --python ${place}/my.py --python-executable ${python}
+         --method same --purpose accuracy --dry-run)
+endif()
+
 file(GLOB written ${elsewhere}/*)
 if(written)
   message(FATAL_ERROR "these commands write nothing, but left ${written}")
