@@ -38,6 +38,7 @@ PAGES = {
     "docs/reading-tables.md": None,
     "docs/slurm.md": None,
     "docs/own-method.md": 900,
+    "docs/own-method-python.md": 900,
     "docs/start.md": None,
     "docs/studies.md": None,
     "docs/which-method.md": 400,
