@@ -387,8 +387,8 @@ def answer():
         rows.append([group["title"], use, *cells, still])
     header = ["hardware", "what to use", "step speedup", "loss, points", "undecided"]
     return "\n".join([*markdown(header, rows), "",
-                      "A method's speedup is over the exact step of the same precision, that of "
-                      "exact bf16 over exact fp32. [ ] and ± are 95 % intervals. Method by method: "
+                      "Methods are compared with the exact step of the same precision, exact bf16 "
+                      "with exact fp32. [ ] and ± are 95 % intervals. Method by method: "
                       "[docs/which-method.md](docs/which-method.md), or `approxtrain advice`."
                       ]) + "\n"
 
