@@ -185,7 +185,7 @@ void merge_submissions(const std::string& db, std::vector<Submission>& submissio
   }
   if (!databases.empty()) {
     const auto counts = merge_stores(db, databases);
-    if (counts.added > 0) tell(fmt::format("{}: {} results taken in", db, counts.added));
+    if (counts.added > 0) tell(fmt::format("{}: {} results added", db, counts.added));
   }
   for (auto& submission : submissions) {
     submission.settled = !submission.is_queued(queue);
