@@ -194,7 +194,7 @@ def errors(folder):
              r'--columns: no column "sumary" \(did you mean "summary"\?\); known: method, '
              r"parameters, products, source, summary"),
             (["list", "methods", "--columns", "method", "--format", "json"],
-             r"--columns: JSON has all.*")):
+             r"--columns: JSON always has all.*")):
         code, _, err = folder.run(*arguments)
         expect(code == 2 and re.fullmatch(rf"approxtrain: {said}\n", err),
                f"{arguments}: exit code {code}: {err}")
