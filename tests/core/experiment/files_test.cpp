@@ -65,7 +65,7 @@ TEST(LoadExperiment, FindsNamesAndSuggestsThem) {
   EXPECT_NE(load("@wang2019:table6").find("did you mean \"wang2019:table"), std::string::npos);
   EXPECT_EQ(load("nowhere.toml"), "nowhere.toml: there is no such file");
   for (const char* name : {"", "@", "../experiments/quickstart", "/etc/passwd", "a b"}) {
-    EXPECT_NE(load(name).find("is no name of an experiment"), std::string::npos) << name;
+    EXPECT_NE(load(name).find("is not the name of an experiment"), std::string::npos) << name;
   }
   EXPECT_EQ(load("/.toml/").substr(0, 1), "\"");
   std::filesystem::current_path(before);
