@@ -23,8 +23,8 @@ foreach(source ${fuzz_sources})
   get_filename_component(name ${source} NAME_WE)
   string(REGEX REPLACE "_fuzz$" "" name ${name})
   add_executable(fuzz_${name} ${source})
-  target_link_libraries(fuzz_${name} PRIVATE fuzz_frame approx_base approx_products approx_digest
-    approx_config approx_catalogue approx_data approx_results GTest::gtest)
+  target_link_libraries(fuzz_${name} PRIVATE fuzz_frame approx_python approx_base approx_products
+    approx_digest approx_config approx_catalogue approx_data approx_results GTest::gtest)
   target_include_directories(fuzz_${name} PRIVATE ${CMAKE_BINARY_DIR})
   add_dependencies(fuzz_targets fuzz_${name})
   if(APPROX_FUZZ)
