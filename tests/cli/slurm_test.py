@@ -414,7 +414,7 @@ def another_program(cluster):
             task.write(text.replace('"batch_size": 128', '"batch_size": 64'))
         code, _, err = folder.run("sweep", "task", os.path.dirname(path), "0")
         expect_equal(code, 2, f"changed: exit code ({err})")
-        expect("submit it again" in err, f"changed: {err}")
+        expect("submit the sweep again" in err, f"changed: {err}")
         with open(path, "w") as task:
             task.write(text[:100])
         code, _, err = folder.run("sweep", "task", os.path.dirname(path), "0")
@@ -447,7 +447,7 @@ def got_nowhere(cluster):
         process.send_signal(signal.SIGUSR1)
         err = process.communicate(timeout=60)[1].decode()
         expect_equal(process.returncode, 1, f"nowhere: exit code ({err})")
-        expect("task 0 did not get on within its time limit" in err, f"nowhere: {err}")
+        expect("task 0 made no progress within its time limit" in err, f"nowhere: {err}")
         folder.wait_for_the_end()
 
 
