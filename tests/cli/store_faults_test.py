@@ -83,7 +83,7 @@ def rebuild(folder, command, what):
     """From the journal and the logs that are left. What was merged is in neither until the journal
     begins anew, and is asked for again."""
     code, _, err = folder.run("db", "rebuild", "rebuilt", "--db", "t.db")
-    said = "nothing is missing" in err or command == "merge" and "merge it again" in err
+    said = "nothing is missing" in err or command == "merge" and "merge them again" in err
     expect_equal((code, said), (0, True), f"{what}: rebuilt ({err})")
     if command == "merge":
         code, _, err = folder.run("db", "merge", "other.db", "--db", "rebuilt")
