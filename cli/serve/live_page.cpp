@@ -250,6 +250,8 @@ std::string runs_part(const std::vector<const LiveRun*>& chosen) {
     table.text_columns.emplace_back(header);
   }
   if (any_error) table.columns.emplace_back("error"), table.text_columns.emplace_back("error");
+  // These stay columns also where all runs have one value, since that changes while a sweep runs.
+  table.screen.results = {"state", "epoch", "accuracy %", "train s", "began (UTC)"};
   for (const auto* run : runs) {
     const auto percent = run->accuracy ? std::optional(100 * *run->accuracy) : std::nullopt;
     auto& values = table.rows.emplace_back();

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import torch
 from networks import gradients, images, labels
 from pytorch_networks_path import resnet20
 from torch import nn
@@ -12,7 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs/python.md"
 
 def test_the_examples_run(capsys):
     examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
-    applied, printed, own, results = examples
+    applied, printed, own, results, traced = examples
     assert ".load(" in results  # needs a store: test_load.py
     model = resnet20(10)
     names = {"model": model, "images": images(), "labels": labels(),
@@ -25,3 +26,7 @@ def test_the_examples_run(capsys):
     names["approxtrain"].remove(model)
     exec(compile(own, str(PAGE), "exec"), names)
     assert "cosine" in capsys.readouterr().out
+    x, w, b = torch.randn(2, 4, 5, 5), torch.randn(6, 4, 3, 3), torch.zeros(6)
+    names = {"torch": torch, "x": x, "w": w, "b": b}
+    exec(compile(traced, str(PAGE), "exec"), names)
+    assert names["y"].shape == (2, 6, 5, 5)

@@ -9,6 +9,7 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -49,7 +50,7 @@ def check_item(folder, item):
         measured = [row for row in table if int(row["n"]) > 0]
         assert measured, f"{name}: nothing of it is measured"
     assert json.loads(run(folder, *arguments, "json"))["rows"], name
-    assert "\\begin{tabular}" in run(folder, *arguments, "tex"), name
+    assert re.search(r"\\begin\{(tabular|longtable)\}", run(folder, *arguments, "tex")), name
     text = run(folder, *arguments, "md")
     assert item["title"] in text, f"{name}: no title in\n{text}"
 
