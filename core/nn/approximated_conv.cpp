@@ -102,12 +102,12 @@ class ApproximatedConvBackward final : public torch::autograd::Node, public Grad
                   "without is_grads_batched or vectorize");
     }
     const auto* sole = sole_planner(slot, asked());
-    const bool ours = dy.use_count() == 1 && dy.storage().use_count() == 1;
+    const bool ours = dy.use_count() == 1 && dy.storage().use_count() == 1 && !dy.is_neg();
     const auto seen = shown_ == nullptr ? std::nullopt : shown_->of(dy);
     auto computed = gradient_products(
         slot, {.operands = {.x = x.unpack(),
                             .w = w.unpack(),
-                            .dy = dy,
+                            .dy = without_minus(dy),
                             .geometry = geometry,
                             .product = Product::kDataGradient,
                             .input_sizes = input_sizes},
@@ -154,10 +154,15 @@ at::Tensor cast_operand(const at::Tensor& tensor) {
                                    tensor.device().type());
 }
 
+at::Tensor without_minus(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.is_neg() ? tensor.resolve_neg() : tensor;
+}
+
 at::Tensor approximated_conv(const at::Tensor& input, const at::Tensor& weight,
                              const at::Tensor& input_bias, const Geometry& geometry,
                              const LayerSlot& slot, uint32_t layer) {
-  const auto x = cast_operand(input), w = cast_operand(weight), bias = cast_operand(input_bias);
+  const auto x = without_minus(cast_operand(input)), w = without_minus(cast_operand(weight)),
+             bias = without_minus(cast_operand(input_bias));
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   auto forward = forward_product(x, w, bias, geometry, slot, layer);
   const auto& y = forward.y;

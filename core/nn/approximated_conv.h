@@ -18,4 +18,8 @@ at::Tensor approximated_conv(const at::Tensor& x, const at::Tensor& w, const at:
 // where autocast is off, or where it is undefined.
 at::Tensor cast_operand(const at::Tensor& tensor);
 
+// Returns a tensor whose memory holds its numbers. PyTorch can mark a view as negated; kernels read
+// the memory alone. Differentiable; an undefined tensor stays undefined.
+at::Tensor without_minus(const at::Tensor& tensor);
+
 }  // namespace approx

@@ -127,7 +127,7 @@ class ProductsBackward final : public torch::autograd::Node {
     return gradient_products(
         slot, {.operands = {.x = kept,
                             .w = weight,
-                            .dy = dy.is_neg() ? dy.resolve_neg() : dy,
+                            .dy = without_minus(dy),
                             .geometry = call.geometry,
                             .product = Product::kDataGradient,
                             .input_sizes = C10_AS_INTARRAYREF_SLOW(input_sizes).vec()},

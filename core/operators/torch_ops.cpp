@@ -53,10 +53,6 @@ bool hold_numbers(at::TensorList tensors, const Seed& seed) {
   return !at::areAnyTensorSubclassLike(tensors) && seed.holds_number();
 }
 
-at::Tensor without_minus(const at::Tensor& tensor) {
-  return tensor.is_neg() ? tensor.resolve_neg() : tensor;
-}
-
 // What every operator asks of a tensor; `what` names it in messages.
 void check(const at::Tensor& tensor, const KnownMethod& known, const char* op, const char* what) {
   TORCH_CHECK_VALUE(tensor.defined(), op, ": ", what, " is missing");
@@ -113,7 +109,7 @@ at::Tensor approximated(const at::Tensor& input, const at::Tensor& weight,
   if (!hold_numbers({x, w, bias}, seed)) return call_conv2d(x, w, bias, seed.tensor(), call)[0];
   x = without_minus(x);
   w = without_minus(w);
-  if (bias.defined()) bias = without_minus(bias);
+  bias = without_minus(bias);
   return laid_out_like(conv2d_of_numbers(x, w, bias, call, seed.number()), x, w);
 }
 

@@ -116,3 +116,24 @@ def test_a_lazily_negated_input_is_negated():
     x = torch.randn(1, 4, 3, 3, dtype=torch.complex64).conj().imag
     assert x.is_neg()
     torch.testing.assert_close(layer(x), F.conv2d(x.resolve_neg(), layer.weight))
+
+
+@pytest.mark.parametrize("method", ["crs:ratio=0.5", "sdgp", "stochastic_pruning", "topk_position"])
+def test_a_lazy_minus_sign_is_seen(method):
+    minus = lambda t: torch._neg_view(-t)
+    cases = [(nn.Conv2d(32, 32, 3), (2, 32, 6, 6)), (nn.Linear(8, 5), (4, 8))]
+    for layer, sizes in cases:
+        x = torch.randn(sizes).contiguous(
+            memory_format=torch.channels_last if len(sizes) == 4 else torch.contiguous_format)
+        found = []
+        for sign in (lambda t: t, minus):
+            approxtrain.apply(model := nn.Sequential(layer), method, skip_first=False)
+            given = sign(x.detach()).requires_grad_()
+            y = model(given)
+            dy = torch.randn(y.shape, generator=torch.Generator().manual_seed(2))
+            layer.zero_grad()
+            y.backward(sign(dy.to(memory_format=torch.channels_last) if y.dim() == 4 else dy))
+            found.append([y.detach(), given.grad.resolve_neg(), layer.weight.grad.clone()])
+            approxtrain.remove(model)
+        for one, other in zip(*found):
+            torch.testing.assert_close(one, other)
