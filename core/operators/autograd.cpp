@@ -111,10 +111,10 @@ class ProductsBackward final : public torch::autograd::Node {
   bool is_part_of_x = false;
   ConvCall call;
   std::vector<c10::SymInt> input_sizes;
-  // Of tensors that hold numbers:
+  // For tensors that hold numbers:
   int64_t seed = 0;
   std::optional<Plan> forward;
-  // Of others: the arguments of the operator.
+  // For others, the arguments of the operator:
   at::Tensor seed_tensor;
   std::vector<at::Tensor> sample;
 
@@ -276,8 +276,7 @@ std::vector<at::Tensor> conv2d_recorded(const at::Tensor& x, const at::Tensor& w
                                         int64_t groups, c10::string_view method) {
   const auto bias = optional_bias.value_or(at::Tensor());
   refuse_dual({x, w, bias});
-  const auto both = [](at::IntArrayRef sizes) { return Spatial(sizes.front(), sizes.back()); };
-  const ConvCall call{find_method(method), {both(stride), both(padding), both(dilation), groups}};
+  const ConvCall call{find_method(method), geometry_of(stride, padding, dilation, groups)};
   std::vector<at::Tensor> result;
   {
     const at::AutoDispatchBelowADInplaceOrView below;
@@ -308,8 +307,7 @@ std::vector<at::Tensor> conv2d_backward_recorded(
     c10::string_view method, std::array<bool, 3> asked) {
   const auto x = optional_x.value_or(at::Tensor());
   refuse_dual({dy, x, w});
-  const auto both = [](at::IntArrayRef sizes) { return Spatial(sizes.front(), sizes.back()); };
-  const ConvCall call{find_method(method), {both(stride), both(padding), both(dilation), groups}};
+  const ConvCall call{find_method(method), geometry_of(stride, padding, dilation, groups)};
   std::vector<at::Tensor> result;
   {
     const at::AutoDispatchBelowADInplaceOrView below;
@@ -335,8 +333,7 @@ std::vector<at::Tensor> conv2d_factors_unrecorded(
     const at::Tensor& seed, at::TensorList sample, c10::SymIntArrayRef input_sizes,
     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups,
     c10::string_view method) {
-  const auto both = [](at::IntArrayRef sizes) { return Spatial(sizes.front(), sizes.back()); };
-  const ConvCall call{find_method(method), {both(stride), both(padding), both(dilation), groups}};
+  const ConvCall call{find_method(method), geometry_of(stride, padding, dilation, groups)};
   const at::AutoDispatchBelowADInplaceOrView below;
   return call_conv2d_factors({dy, x.value_or(at::Tensor()), w, seed, sample.vec()}, input_sizes,
                              call);

@@ -71,11 +71,17 @@ Known parsed(std::string_view given) {
   static const Catalogue catalogue = library_methods();
   const Spec spec = parse_spec(text);
   const Params params = catalogue.method_params(text);  // of "dense", too, which has none
-  TORCH_CHECK_VALUE(!is_mixed(spec.name), text,
-                    ": is of schedules of the approxtrain program; "
-                    "name one method");
+  TORCH_CHECK_VALUE(
+      !is_mixed(spec.name), text,
+      ": names no approximation but a choice by schedules of the approxtrain program; "
+      "name one method");
   if (is_dense(spec.name)) return known;
-  known->products = catalogue.method(spec.name).products_with(params);
+  const MethodInfo& info = catalogue.method(spec.name);
+  known->products = info.products_with(params);
+  known->least_channels = info.least_channels(params);
+  known->draws_one_sample =
+      !info.products_of_mode.empty() && known->products.size() > 1 &&
+      std::ranges::find(known->products, Product::kForward) != known->products.end();
   known->method = make_method(text);
   auto& method = *known->method;
   TORCH_CHECK_VALUE(method.memory() == nullptr, text,

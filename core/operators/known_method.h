@@ -28,6 +28,10 @@ struct KnownMethod {
   bool has_fixed_sample = false;
   // Whether the gradients have gradients of their own; docs/python.md lists the methods.
   bool has_second_derivative = false;
+  // Whether its products go by one sample, so that they are approximated together or not at all.
+  bool draws_one_sample = false;
+  // Layers with fewer input channels stay exact, where a network applies the method.
+  int64_t least_channels = 0;
 
   bool is_dense() const { return method == nullptr; }
 

@@ -5,7 +5,6 @@
 // equal settings then give equal draws. What a layer spends is counted where its caller says.
 #include <ATen/ATen.h>
 #include <ATen/TensorSubclassLikeUtils.h>
-#include <ATen/autocast_mode.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -13,60 +12,23 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
-#include "core/config/dense.h"
-#include "core/methods/method.h"
 #include "core/nn/approximated_conv.h"
-#include "kernels/library.h"
+#include "core/operators/checks.h"
+#include "core/operators/known_method.h"
+#include "core/operators/products.h"
 
 namespace approx {
 namespace {
 
-// A method's text, read.
-struct LayerMethod {
-  std::shared_ptr<Method> method;
-  std::vector<Product> products;
-  bool draws_one_sample = false;  // then its products are approximated together or not at all
-  int64_t least_channels = 0;     // of the input; layers with fewer stay exact
-};
-
-LayerMethod read_method(const std::string& text) {
-  static const Catalogue catalogue = library_methods();
-  const Spec spec = parse_spec(text);
-  const Params params = catalogue.method_params(text);
-  TORCH_CHECK_VALUE(!is_mixed(spec.name) && !is_dense(spec.name), text, ": names no approximation");
-  const MethodInfo& info = catalogue.method(spec.name);
-  LayerMethod made{.method = make_method(text),
-                   .products = info.products_with(params),
-                   .least_channels = info.least_channels(params)};
-  made.draws_one_sample = !info.products_of_mode.empty() && made.products.size() > 1 &&
-                          std::find(made.products.begin(), made.products.end(),
-                                    Product::kForward) != made.products.end();
-  TORCH_CHECK_VALUE(made.method->memory() == nullptr, text,
-                    ": remembers earlier steps, which a layer in Python cannot; use it in a "
-                    "training of the approxtrain program");
-  return made;
-}
-
-// Methods without memory are the same object in every call with the same text, in any thread.
-LayerMethod layer_method(const std::string& text) {
-  static std::mutex mutex;
-  static std::map<std::string, LayerMethod> known;
-  constexpr size_t kMost = 1024;  // texts; a program that makes up more pays for parsing
-  const std::lock_guard lock(mutex);
-  if (const auto found = known.find(text); found != known.end()) return found->second;
-  LayerMethod made;
-  try {
-    made = read_method(text);
-  } catch (const Error& error) {
-    TORCH_CHECK_VALUE(false, error.what());
-  }
-  if (known.size() >= kMost) known.clear();
-  return known[text] = made;
+// The method of a layer, which is not the exact product.
+Known layer_method(std::string_view text) {
+  auto known = find_method(text);
+  TORCH_CHECK_VALUE(!known->is_dense(), known->text, ": names no approximation");
+  return known;
 }
 
 constexpr int64_t bit(Product product) { return int64_t{1} << static_cast<int>(product); }
@@ -131,9 +93,9 @@ struct LayerOwner {
   std::shared_ptr<LayerUse> use;
 };
 
-// Everything beside the tensors, as the operators take it.
+// The arguments of a layer's operator beside the tensors and the geometry.
 struct LayerCall {
-  std::string method;
+  c10::string_view method;
   int64_t products, seed, layer, step, rank;
   bool norm_follows;
   int64_t counts;
@@ -146,12 +108,12 @@ LayerSlot slot_of_layer(const LayerCall& call) {
   TORCH_CHECK_VALUE(call.rank >= 0 && call.rank < (1 << 16), "rank must be below 65536, got ",
                     call.rank);
   TORCH_CHECK_VALUE(call.step >= 0, "step must be at least 0, got ", call.step);
-  auto owner = std::make_shared<LayerOwner>(LayerOwner{known.method, layer_use(call.counts)});
+  auto owner = std::make_shared<LayerOwner>(LayerOwner{known->method, layer_use(call.counts)});
   LayerSlot slot;
-  for (const auto product : known.products) {
+  for (const auto product : known->products) {
     if ((call.products & bit(product)) == 0) continue;
     const auto p = static_cast<size_t>(product);
-    slot.orders.methods[p] = known.method.get();
+    slot.orders.methods[p] = known->method.get();
     if (owner->use != nullptr) slot.counts.use[p] = &owner->use->of[p];
   }
   slot.orders.seed = static_cast<uint64_t>(call.seed);
@@ -162,33 +124,14 @@ LayerSlot slot_of_layer(const LayerCall& call) {
   return slot;
 }
 
+// The caller puts the layer's name in front of messages.
 void check_tensor(const at::Tensor& tensor, const at::Tensor& x, const char* what) {
-  TORCH_CHECK_VALUE(tensor.layout() == at::kStrided, what, " must be strided, not ",
-                    tensor.layout());
-  TORCH_CHECK_VALUE(tensor.is_cpu() || tensor.is_cuda(), what,
-                    " must be on the CPU or a CUDA device, not ", tensor.device());
-  TORCH_CHECK_VALUE(tensor.device() == x.device(), what, " is on ", tensor.device(),
-                    ", the input on ", x.device());
+  check_operand(tensor, /*op=*/nullptr, what, /*may_be_meta=*/false);
+  check_same(x, tensor, /*op=*/nullptr, what);
   TORCH_CHECK(!at::isTensorSubclassLike(tensor), what,
               " is a wrapped tensor: a layer cannot be traced or transformed in training");
   TORCH_CHECK(!tensor._fw_grad(0).defined(), what,
               " is a dual tensor: there is no derivative in forward mode; use backward");
-  const auto type = tensor.scalar_type();
-  TORCH_CHECK_TYPE(
-      type == at::kFloat || type == at::kDouble || type == at::kHalf || type == at::kBFloat16, what,
-      " must be of float32, float64, float16 or bfloat16, not ", type);
-  TORCH_CHECK_TYPE(type == x.scalar_type() || at::autocast::is_autocast_enabled(x.device().type()),
-                   what, " is ", type, ", the input ", x.scalar_type());
-  if (tensor.is_cuda()) {
-    [[maybe_unused]] static const bool opened = open_cuda_kernels();
-  }
-}
-
-// As PyTorch's convolutions lay their result out.
-at::Tensor in_layout_of(const at::Tensor& y, const at::Tensor& x, const at::Tensor& w) {
-  constexpr auto kLast = at::MemoryFormat::ChannelsLast;
-  const bool last = x.suggest_memory_format() == kLast || w.suggest_memory_format() == kLast;
-  return y.contiguous(last ? kLast : at::MemoryFormat::Contiguous);
 }
 
 // y [N,Co,Ho,Wo] of x [N,Ci,H,W] and w [Co,Ci/groups,Kh,Kw], counted.
@@ -230,18 +173,9 @@ at::Tensor layer_conv2d(const at::Tensor& x, const at::Tensor& w,
         "the kernel of w ", w.sizes(), " is larger than the padded x ", x.sizes());
   }
   if (x.numel() == 0) return at::conv2d(x, w, bias, stride, padding, dilation, groups);
-  const Geometry geometry{
-      {stride[0], stride[1]}, {padding[0], padding[1]}, {dilation[0], dilation[1]}, groups};
-  const auto y = counted_conv(x, w, bias, geometry,
-                              {.method = std::string(method),
-                               .products = products,
-                               .seed = seed,
-                               .layer = layer,
-                               .step = step,
-                               .rank = rank,
-                               .norm_follows = norm_follows,
-                               .counts = counts});
-  return in_layout_of(y, x, w);
+  const auto y = counted_conv(x, w, bias, geometry_of(stride, padding, dilation, groups),
+                              {method, products, seed, layer, step, rank, norm_follows, counts});
+  return laid_out_like(y, x, w);
 }
 
 at::Tensor layer_linear(const at::Tensor& x, const at::Tensor& w,
@@ -255,16 +189,9 @@ at::Tensor layer_linear(const at::Tensor& x, const at::Tensor& w,
   check_tensor(w, x, "w");
   if (bias.defined()) check_tensor(bias, x, "bias");
   if (x.numel() == 0 || w.numel() == 0) return at::linear(x, w, bias);
-  const auto y = counted_conv(x.reshape({-1, x.size(-1), 1, 1}), w.unsqueeze(-1).unsqueeze(-1),
-                              bias, Geometry{},
-                              {.method = std::string(method),
-                               .products = products,
-                               .seed = seed,
-                               .layer = layer,
-                               .step = step,
-                               .rank = rank,
-                               .norm_follows = norm_follows,
-                               .counts = counts});
+  const auto y =
+      counted_conv(x.reshape({-1, x.size(-1), 1, 1}), w.unsqueeze(-1).unsqueeze(-1), bias,
+                   Geometry{}, {method, products, seed, layer, step, rank, norm_follows, counts});
   auto sizes = x.sizes().vec();
   sizes.back() = w.size(0);
   return y.reshape(sizes);
@@ -273,10 +200,10 @@ at::Tensor layer_linear(const at::Tensor& x, const at::Tensor& w,
 // The products that a method approximates as bits (1 forward, 2 data gradient, 4 weight gradient),
 // whether they go by one sample, the fewest input channels of a layer that it approximates.
 std::vector<int64_t> method_facts(c10::string_view text) {
-  const auto known = layer_method(std::string(text));
+  const auto known = layer_method(text);
   int64_t bits = 0;
-  for (const auto product : known.products) bits |= bit(product);
-  return {bits, known.draws_one_sample ? 1 : 0, known.least_channels};
+  for (const auto product : known->products) bits |= bit(product);
+  return {bits, known->draws_one_sample ? 1 : 0, known->least_channels};
 }
 
 }  // namespace

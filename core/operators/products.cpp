@@ -35,11 +35,6 @@ auto operator_named(const char* name) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
 }
 
-Geometry geometry_of(Sizes stride, Sizes padding, Sizes dilation, int64_t groups) {
-  const auto both = [](Sizes sizes) { return Spatial(sizes.front(), sizes.back()); };
-  return {both(stride), both(padding), both(dilation), groups};
-}
-
 OptionalTensor if_defined(const at::Tensor& tensor) {
   return tensor.defined() ? OptionalTensor(tensor) : std::nullopt;
 }
@@ -260,6 +255,11 @@ at::Tensor prune_shapes(const at::Tensor& dy, const at::Tensor& /*seed*/,
 }
 
 }  // namespace
+
+Geometry geometry_of(Sizes stride, Sizes padding, Sizes dilation, int64_t groups) {
+  const auto both = [](Sizes sizes) { return Spatial(sizes.front(), sizes.back()); };
+  return {both(stride), both(padding), both(dilation), groups};
+}
 
 at::Tensor laid_out_like(const at::Tensor& y, const at::Tensor& x, const at::Tensor& w) {
   return y.contiguous(common_format(x, w));

@@ -24,6 +24,10 @@ struct ConvCall {
   Geometry geometry;
 };
 
+// The geometry of an operator's arguments: one number each, or one a direction.
+Geometry geometry_of(at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
+                     int64_t groups);
+
 // approxtrain::_conv2d: [y], and under `has_fixed_sample` the sample behind it; then, without
 // groups, the sampled channels of x. Differentiable.
 std::vector<at::Tensor> call_conv2d(const at::Tensor& x, const at::Tensor& w,

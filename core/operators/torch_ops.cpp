@@ -7,16 +7,15 @@
 // torch.func) records the operators of core/operators/products.h.
 #include <ATen/ATen.h>
 #include <ATen/TensorSubclassLikeUtils.h>
-#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/library.h>
 
 #include <string>
 
 #include "core/nn/approximated_conv.h"
+#include "core/operators/checks.h"
 #include "core/operators/known_method.h"
 #include "core/operators/products.h"
-#include "kernels/library.h"
 
 namespace approx {
 namespace {
@@ -26,7 +25,7 @@ class Seed {
  public:
   Seed(int64_t number) : number_(number) {}  // NOLINT(google-explicit-constructor)
 
-  // Of a call on `x`.
+  // A tensor as the seed of a call on `x`.
   Seed(const at::Tensor& tensor, const at::Tensor& x, const char* op) : tensor_(tensor) {
     TORCH_CHECK_TYPE(tensor.scalar_type() == at::kLong, op, ": seed must be of int64, not ",
                      tensor.scalar_type());
@@ -56,32 +55,10 @@ bool hold_numbers(at::TensorList tensors, const Seed& seed) {
 // What every operator asks of a tensor; `what` names it in messages.
 void check(const at::Tensor& tensor, const KnownMethod& known, const char* op, const char* what) {
   TORCH_CHECK_VALUE(tensor.defined(), op, ": ", what, " is missing");
-  TORCH_CHECK_VALUE(tensor.layout() == at::kStrided, op, ": ", what, " must be strided, not ",
-                    tensor.layout());
+  check_operand(tensor, op, what, /*may_be_meta=*/true);
   // The exact product of PyTorch has one.
   TORCH_CHECK(known.is_dense() || !tensor._fw_grad(0).defined(), op,
               ": has no derivative in forward mode (", what, " is a dual tensor): use backward");
-  if (!tensor.is_meta()) {
-    TORCH_CHECK_VALUE(tensor.is_cpu() || tensor.is_cuda(), op, ": ", what,
-                      " must be on the CPU or a CUDA device, not ", tensor.device());
-  }
-  const auto type = tensor.scalar_type();
-  const bool is_known =
-      type == at::kFloat || type == at::kDouble || type == at::kHalf || type == at::kBFloat16;
-  TORCH_CHECK_TYPE(is_known, op, ": ", what,
-                   " must be of float32, float64, float16 or bfloat16, not ", type);
-  // A program of ours opens them with its device.
-  if (tensor.is_cuda()) {
-    [[maybe_unused]] static const bool opened = open_cuda_kernels();
-  }
-}
-
-void check_same(const at::Tensor& a, const at::Tensor& b, const char* op, const char* what) {
-  TORCH_CHECK_VALUE(a.device() == b.device(), op, ": ", what, " is on ", b.device(),
-                    ", the input on ", a.device());
-  TORCH_CHECK_TYPE(
-      a.scalar_type() == b.scalar_type() || at::autocast::is_autocast_enabled(a.device().type()),
-      op, ": ", what, " is ", b.scalar_type(), ", the input ", a.scalar_type());
 }
 
 void check_bias(const at::Tensor& bias, const KnownMethod& known, const at::Tensor& x,
