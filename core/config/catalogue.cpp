@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/known_names.h"
 #include "core/config/dense.h"
+#include "core/config/product_names.h"
 
 namespace approx {
 namespace {
@@ -63,26 +64,6 @@ void to_json(Json& json, const LayerInfo& layer) {
 void from_json(const Json& json, LayerInfo& layer) {
   each_field(layer, [&](const char* key, auto& value) { json.at(key).get_to(value); });
 }
-
-namespace {
-
-Json product_names(const std::vector<Product>& products) {
-  Json names = Json::array();
-  for (const auto product : products) names.push_back(name(product));
-  return names;
-}
-
-std::vector<Product> products_from(const Json& names) {
-  std::vector<Product> products;
-  for (const std::string text : names) {
-    for (const auto product : kAllProducts) {
-      if (name(product) == text) products.push_back(product);
-    }
-  }
-  return products;
-}
-
-}  // namespace
 
 const std::vector<Product>& MethodInfo::products_with(const Params& given) const {
   for (const auto& mode : products_of_mode) {

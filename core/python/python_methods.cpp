@@ -3,6 +3,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "core/config/product_names.h"
 #include "core/python/interpreter.h"
 
 namespace approx {
@@ -24,16 +25,6 @@ ParamSpec fixed(const char* name, const std::string& value, const char* help) {
 
 bool is_fixed(std::string_view name) {
   return name == kPythonFileParam || name == kPythonParam || name == kPytorchParam;
-}
-
-std::vector<Product> products_named(const Json& names) {
-  std::vector<Product> products;
-  for (const std::string text : names) {
-    for (const auto product : kAllProducts) {
-      if (name(product) == text) products.push_back(product);
-    }
-  }
-  return products;
 }
 
 }  // namespace
@@ -61,7 +52,7 @@ std::vector<MethodInfo> infos_of(const PythonMethods& methods) {
     MethodInfo info;
     method.at("name").get_to(info.name);
     method.at("summary").get_to(info.summary);
-    info.products = products_named(method.at("products"));
+    info.products = products_from(method.at("products"));
     for (const auto& param : method.at("params")) {
       const auto key = param.at(0).get<std::string>();
       const auto where =
