@@ -73,7 +73,7 @@ void EventTail::read() {
 }
 
 void EventTail::take_line(std::string_view line) {
-  // Of the other events, which may be long, none has this word in front.
+  // Only lines with this word are parsed: other events may be long.
   if (line.size() > kLongestLine || line.find("\"metric\"") == line.npos) return;
   const Json event = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!event.is_object() || text_or(event, "event", "") != "metric") return;

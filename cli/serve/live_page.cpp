@@ -29,7 +29,8 @@ const std::string& fact(const LiveRun& run, std::string_view key) {
   return run.facts[fact_named(key)];
 }
 
-// Of a run that has not begun nobody knows these: that is no difference to another run.
+// Whether a fact of a run is unknown because the run has not begun. Such a run does not count as
+// different from others.
 bool is_unknown(const LiveRun& run, size_t at) {
   return run.run_id == 0 && run.facts[at].empty() && kFacts[at].key != std::string_view("schedule");
 }
@@ -79,7 +80,8 @@ std::string now_part(const LiveStore& store) {
 
 // --- filters ---
 
-// The same for the same value in every answer, so that the page finds what has the focus again.
+// The id of a box. It depends on the fact and the value alone, so the page can restore the focus
+// after it was renewed.
 std::string box_id(const Fact& about, const std::string& value) {
   return fmt::format("f-{}-{:x}", about.key, std::hash<std::string>()(value));
 }
@@ -142,8 +144,7 @@ std::string sweeps_part(const LiveStore& store) {
   return section("sweeps", "Sweeps", html_table(status_table(store.sweeps()), "_t1", "sweeps"));
 }
 
-// Those rows of `report table` that a run which is shown belongs to, with the columns that a screen
-// has.
+// The rows of `report table` to which the shown runs belong, with the columns of a screen.
 std::string verdicts_part(const LiveStore& store, const std::vector<const LiveRun*>& runs) {
   Table table = store.verdicts();
   constexpr std::array kKeys = {"network", "dataset", "schedule", "method"};
@@ -183,7 +184,8 @@ std::string verdicts_part(const LiveStore& store, const std::vector<const LiveRu
   return section("verdicts", "Methods", out + html_table(fitted, "_t2", "methods"));
 }
 
-// Those at work, then the others, the last that began first; what has not begun is last.
+// Sorts runs at work first, then the others by their beginning, the latest first. Runs that have
+// not begun come last.
 std::vector<const LiveRun*> by_interest(std::vector<const LiveRun*> runs) {
   std::ranges::stable_sort(runs, [](const LiveRun* a, const LiveRun* b) {
     if (a->at_work != b->at_work) return a->at_work;
