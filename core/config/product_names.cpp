@@ -1,5 +1,6 @@
 #include "core/config/product_names.h"
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 namespace approx {

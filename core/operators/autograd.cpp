@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/nn/approximated_conv.h"
 #include "core/nn/layer_products.h"
 #include "core/operators/products.h"
 
