@@ -66,6 +66,14 @@ class Source:
             self.experiment, network)
         return {precision for precision, in found}
 
+    def threads(self, network, precision):
+        """Of its timings, in ascending order."""
+        return [count for count, in self.store.query("""
+            SELECT DISTINCT c.threads FROM cell c JOIN experiment_cell x USING(cell_id)
+            JOIN experiment e USING(experiment_id) WHERE e.name = ?1 AND x.network_label = ?2
+              AND c.precision = ?3 AND c.purpose = 'timing' AND c.device = 'cpu' ORDER BY 1""",
+            self.experiment, network, precision)]
+
     def origin(self, network, precision, purpose, method=None):
         """(machines, date, commit) of the runs that count, of all methods without `method`. Date
         and commit are those of the newest run."""
@@ -211,7 +219,8 @@ def exact_line(entry):
                       f"{precision} and {other}")
     ratio, low, high = step_ratio(*steps)
     processes = min(map(len, steps))
-    line = {"method": f"Exact training in {other}", "speedup": ratio, "speedup_lo": low,
+    line = {"method": f"Exact training in {other}", "threads": timed.threads(network, other),
+            "speedup": ratio, "speedup_lo": low,
             "speedup_hi": high, "processes": processes, "is_exact": True, "in": other,
             "needs": entry.get("needs"),
             **from_origin("speed", timed.origin(network, other, "timing"), "synthetic",
@@ -259,7 +268,8 @@ def measured_line(entry, method, labels, schedules):
             "base": method}
     network, precision = entry["network"], entry["precision"]
     if speed:
-        line |= {"speedup": speed["speedup"], "speedup_lo": speed["speedup_lo"],
+        line |= {"threads": speed_from.threads(network, precision),
+                 "speedup": speed["speedup"], "speedup_lo": speed["speedup_lo"],
                  "speedup_hi": speed["speedup_hi"], "processes": speed["speedup_runs"],
                  **from_origin("speed", speed_from.origin(network, precision, "timing",
                                                           speed["method"]),
@@ -349,9 +359,9 @@ def answer_of(group):
     if worth := fastest(line for line in methods if line["verdict"] == YES):
         return worth["method"], worth, undecided
     if shown_to_do := fastest(line for line in exact if line["verdict"] == YES):
-        needs = f", if the {group['hardware'].upper()} has {shown_to_do['needs']}"
-        return (f"Train exactly in {shown_to_do['in']}{needs if shown_to_do['needs'] else ''}",
-                shown_to_do, undecided)
+        needs = (f" if the {group['hardware'].upper()} has {shown_to_do['needs']}, else in "
+                 f"{group['precisions'][0]}") if shown_to_do["needs"] else ""
+        return f"Train exactly in {shown_to_do['in']}{needs}", shown_to_do, undecided
     if faster := fastest(line for line in exact if line["verdict"] == UNDECIDED):
         return f"Train exactly; try {faster['in']}", faster, undecided
     return "Train exactly", None, undecided
@@ -370,7 +380,15 @@ def loss_cell(line):
 
 def short_network(line, group):
     own = line["precision"] if line["precision"] != group["precisions"][0] else ""
-    return ", ".join(filter(None, [line["network"].split(":")[0], own]))
+    threads = " or ".join(map(str, line.get("threads") or []))
+    return ", ".join(filter(None, [line["network"].split(":")[0], own, threads and
+                                   f"{threads} thread{'s' if threads != '1' else ''}"]))
+
+
+def linked(line):
+    """The method's name, as a link to its card."""
+    card = settings_of()["cards"].get(line.get("base"))
+    return f"[{line['method']}](methods/{card}.md)" if card else line["method"]
 
 
 def answer():
@@ -378,18 +396,19 @@ def answer():
     rows = []
     for group in settings_of()["hardware"]:
         use, line, undecided = answer_of(group)
-        still = "–"
+        still = "none"
         if undecided:
             still = (f"{undecided['method']}: {speed_cell(undecided)}, loss "
                      f"{loss_cell(undecided)}")
         cells = ("1", "0") if line is None else (
             speed_cell(line), loss_cell(line) if line.get("seeds") else "not measured")
         rows.append([group["title"], use, *cells, still])
-    header = ["hardware", "what to use", "step speedup", "loss, points", "undecided"]
+    header = ["hardware", "what to use", "step speedup", "loss, points",
+              "may pay, but undecided"]
     return "\n".join([*markdown(header, rows), "",
-                      "Methods are compared with the exact step of the same precision, exact bf16 "
-                      "with exact fp32. [ ] and ± are 95 % intervals. Method by method: "
-                      "[docs/which-method.md](docs/which-method.md), or `approxtrain advice`."
+                      "Speedups are over the exact step of the same precision; that of exact bf16 "
+                      "is over exact fp32. [ ] and ± are 95 % intervals. Method by method: "
+                      "[Which method?](docs/which-method.md), or `approxtrain advice`."
                       ]) + "\n"
 
 
@@ -400,8 +419,10 @@ HEAD = """# Which method to use
 *Step speedup*: over the exact step of the same precision; exact training in another precision: over
 exact fp32. *Loss*: accuracy of exact training minus the method's, in points. [ ] and ±:
 [95 % intervals](internals/statistics.md).
-✔ use it; ✘ do not; ? undecided; – not measured; \\* speed and loss are of different runs.
-`approxtrain advice` adds reasons, machines, dates and commits."""
+✔ use it; ✘ do not; ? undecided; – not measured; \\* speed and loss come from different databases.
+A verdict needs six seeds, an [enclosed](glossary.md) learning rate, and ten processes (five if
+obvious). Without these even a method that is slower or loses much stays undecided.
+*Schedule 1* is `wang2019_s1`. `approxtrain advice` adds reasons, machines, dates and commits."""
 OPEN_RATE = "its learning rate is not enclosed"
 
 
@@ -409,7 +430,8 @@ def page():
     """The text of docs/which-method.md."""
     is_shown = any(line["verdict"] == YES for line in lines() if "is_exact" not in line)
     parts = [HEAD.format(shown="Use a method where its line has ✔." if is_shown else
-                         "No method here is shown to be worth it: train exactly.")]
+                         "No method here is shown to be worth it: train exactly. A line with ✔ "
+                         "is exact training in another precision.")]
     for group in settings_of()["hardware"]:
         rows, missing = [], []
         for line in page_lines(group):
@@ -418,7 +440,7 @@ def page():
                 continue
             apart = (line.get("speed_database") and line.get("loss_database") and
                      line["speed_database"] != line["loss_database"])
-            rows.append([line["method"] + (" \\*" if apart else ""), speed_cell(line),
+            rows.append([linked(line) + (" \\*" if apart else ""), speed_cell(line),
                          loss_cell(line), MARKS[line["verdict"]], short_network(line, group),
                          str(line.get("processes") or "–"), str(line.get("seeds") or "–")])
         header = ["method", "step speedup", "loss", "use?", "network", "processes", "seeds"]
@@ -426,8 +448,8 @@ def page():
                   "\n".join(markdown(header, rows))]
         open_rates = [line for line in page_lines(group) if OPEN_RATE in (line.get("why") or "")]
         if len(open_rates) > len(rows) / 2:
-            parts.append("No method's loss decides here: the best learning rates lie at the edge "
-                         "of what was tried.")
+            parts.append("All losses are open here: the best learning rate of each method was "
+                         "the lowest or the highest that was tried.")
         if missing:
             parts.append(f"Not measured: {'; '.join(missing)}.")
     return "\n\n".join(parts) + "\n"
