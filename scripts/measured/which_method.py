@@ -380,9 +380,7 @@ def loss_cell(line):
 
 def short_network(line, group):
     own = line["precision"] if line["precision"] != group["precisions"][0] else ""
-    threads = " or ".join(map(str, line.get("threads") or []))
-    return ", ".join(filter(None, [line["network"].split(":")[0], own, threads and
-                                   f"{threads} thread{'s' if threads != '1' else ''}"]))
+    return ", ".join(filter(None, [line["network"].split(":")[0], own]))
 
 
 def linked(line):
@@ -416,22 +414,19 @@ HEAD = """# Which method to use
 
 {shown}
 
-*Step speedup*: over the exact step of the same precision; exact training in another precision: over
-exact fp32. *Loss*: accuracy of exact training minus the method's, in points. [ ] and ±:
-[95 % intervals](internals/statistics.md).
-✔ use it; ✘ do not; ? undecided; – not measured; \\* speed and loss come from different databases.
+*Step speedup*: over the exact step of the same precision (exact bf16 and tf32: over exact fp32).
+*Loss*: exact accuracy minus the method's, points. [ ] and ±: 95 % intervals.
+✔ yes; ✘ no; ? undecided; – not measured; \\* from two databases.
 A verdict needs six seeds, an [enclosed](glossary.md) learning rate, and ten processes (five if
-obvious). Without these even a method that is slower or loses much stays undecided.
-*Schedule 1* is `wang2019_s1`. `approxtrain advice` adds reasons, machines, dates and commits."""
-OPEN_RATE = "its learning rate is not enclosed"
+obvious). Reasons: `approxtrain advice`."""
 
 
 def page():
     """The text of docs/which-method.md."""
     is_shown = any(line["verdict"] == YES for line in lines() if "is_exact" not in line)
     parts = [HEAD.format(shown="Use a method where its line has ✔." if is_shown else
-                         "No method here is shown to be worth it: train exactly. A line with ✔ "
-                         "is exact training in another precision.")]
+                         "No method is shown to pay. ✔ is exact training in another "
+                         "precision.")]
     for group in settings_of()["hardware"]:
         rows, missing = [], []
         for line in page_lines(group):
@@ -442,14 +437,12 @@ def page():
                      line["speed_database"] != line["loss_database"])
             rows.append([linked(line) + (" \\*" if apart else ""), speed_cell(line),
                          loss_cell(line), MARKS[line["verdict"]], short_network(line, group),
+                         ", ".join(map(str, line.get("threads") or "–")),
                          str(line.get("processes") or "–"), str(line.get("seeds") or "–")])
-        header = ["method", "step speedup", "loss", "use?", "network", "processes", "seeds"]
+        header = ["method", "step speedup", "loss", "use?", "network", "threads", "processes",
+                  "seeds"]
         parts += [f"## {group['title']}", f"**{answer_of(group)[0]}.**",
                   "\n".join(markdown(header, rows))]
-        open_rates = [line for line in page_lines(group) if OPEN_RATE in (line.get("why") or "")]
-        if len(open_rates) > len(rows) / 2:
-            parts.append("All losses are open here: the best learning rate of each method was "
-                         "the lowest or the highest that was tried.")
         if missing:
             parts.append(f"Not measured: {'; '.join(missing)}.")
     return "\n\n".join(parts) + "\n"

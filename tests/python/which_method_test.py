@@ -93,7 +93,7 @@ def line(method, verdict, low, loss=None, **more):
 def check_answer():
     group = {"title": "CPU, fp32", "hardware": "cpu", "precisions": ["fp32"]}
     methods = {"A": [], "B": []}
-    which.settings_of = lambda: {"hardware": [group], "methods": methods}
+    which.settings_of = lambda: {"hardware": [group], "methods": methods, "cards": {}}
 
     def answer(*lines):
         which.lines = lambda: list(lines)
@@ -113,7 +113,7 @@ def check_answer():
         "Train exactly in bf16", "E", None)
     assert answer(line("E", "yes", 1.6, 0.1, **exact | {"needs": "X"}),
                   line("A", "no", 1.1), none)[0] == (
-        "Train exactly in bf16, if the CPU has X")
+        "Train exactly in bf16 if the CPU has X, else in fp32")
     assert answer(line("E", "undecided", 1.6, **exact), line("A", "no", 1.1), none) == (
         "Train exactly; try bf16", "E", None)
     assert answer(line("E", "no", 1.6, **exact), line("A", "no", 1.1), none)[0] == "Train exactly"
@@ -124,8 +124,8 @@ def check_answer():
     loss_alone = line("A", "undecided", 1.0, 0.1) | {"speedup": None, "processes": None}
     assert which.best_said([loss_alone, line("A", "no", 0.9)])["verdict"] == "no"
     page = which.page()
-    assert "| A | 1.11 [1.10, 1.12] | 0.10 ± 0.50 | ? | resnet20 | 10 | 6 |\n" in page, page
-    assert "\n\nNot measured: B.\n" in page and "No method here is shown" in page, page
+    assert "| A | 1.11 [1.10, 1.12] | 0.10 ± 0.50 | ? | resnet20 | – | 10 | 6 |\n" in page, page
+    assert "\n\nNot measured: B.\n" in page and "No method is shown to pay" in page, page
     assert json.loads(which.data())["rows"][2]["verdict"] == "not measured"
 
 
