@@ -1,9 +1,11 @@
 #include "cli/flags.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/range.h"
 
 namespace approx {
 namespace {
@@ -19,12 +21,21 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& flag, const std::strin
       ->type_name(type);
 }
 
-// What stands between commas, none twice. `parse` throws for what is no number.
+// What stands between commas, each value of a range, none twice. `parse` throws for what is no
+// number.
 template <typename Number, typename Parse>
 std::vector<Number> numbers_in(const std::string& text, const std::string& name,
                                const Parse& parse) {
   std::vector<Number> list;
-  for (const auto& part : split_list(text)) {
+  std::vector<std::string> parts;
+  for (const auto& piece : split_list(text)) {
+    try {
+      for (auto& part : range_values(piece)) parts.push_back(std::move(part));
+    } catch (const Error& error) {
+      throw error.in(name);
+    }
+  }
+  for (const auto& part : parts) {
     const Number number = parse(part);
     if (std::find(list.begin(), list.end(), number) != list.end()) {
       throw usage_error("{}: {} is given twice", name, number);

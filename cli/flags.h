@@ -15,7 +15,7 @@ namespace approx {
 CLI::Option* add_integer(CLI::App& app, const std::string& flag, int64_t& value, int64_t min,
                          int64_t max, const std::string& help);
 
-// Several whole numbers, separated by commas, none twice.
+// Several whole numbers and ranges (base/range.h), separated by commas, none twice.
 CLI::Option* add_integers(CLI::App& app, const std::string& flag, std::vector<int64_t>& values,
                           int64_t min, int64_t max, const std::string& help);
 
@@ -23,7 +23,7 @@ CLI::Option* add_integers(CLI::App& app, const std::string& flag, std::vector<in
 CLI::Option* add_real(CLI::App& app, const std::string& flag, double& value, double min, double max,
                       const std::string& help);
 
-// Several finite numbers, separated by commas, none twice.
+// Several finite numbers and ranges, separated by commas, none twice.
 CLI::Option* add_reals(CLI::App& app, const std::string& flag, std::vector<double>& values,
                        double min, double max, const std::string& help);
 

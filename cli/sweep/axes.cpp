@@ -42,12 +42,21 @@ constexpr AxisFlag kAxisFlags[] = {
 
 // Throws Error(kUsage) for what the experiment would refuse in words of its own: it knows these
 // flags as `seeds` and `--set recipe.epochs`.
-void check_number(const std::string& flag, const std::string& text) {
+void check_number(const std::string& flag, const std::string& text, bool lists) {
   if (flag == "--epochs") {
     constexpr int64_t kMost = 100'000;
-    if (parse_integer(text, 1, kMost)) return;
-    throw usage_error("--epochs: \"{}\" is not a whole number from 1 to {}", printable(text),
-                      kMost);
+    std::vector<std::string> numbers = {text};
+    try {
+      if (lists) numbers = list_values(text);
+    } catch (const Error& error) {
+      throw error.in(flag);
+    }
+    for (const auto& number : numbers) {
+      if (parse_integer(number, 1, kMost)) continue;
+      throw usage_error("--epochs: \"{}\" is not a whole number from 1 to {}", printable(number),
+                        kMost);
+    }
+    return;
   }
   if (flag != "--seed") return;
   constexpr int64_t kMost = 4'294'967'295;
@@ -61,21 +70,40 @@ void check_number(const std::string& flag, const std::string& text) {
   throw usage_error("--seed: \"{}\" is not a whole number from 0 to {}", printable(text), kMost);
 }
 
+// Takes the texts of one flag, in the order of the command line.
+void take(const AxisFlag& axis, const std::vector<std::string>& texts, bool lists,
+          Overrides& overrides) {
+  for (const auto& text : texts) check_number(axis.flag, text, lists);
+  const std::string key = axis.axis;
+  if (key.find('.') != std::string::npos) {
+    overrides.set.emplace_back(key, fmt::format("{}", fmt::join(texts, ",")));
+    return;
+  }
+  for (const auto& text : texts) overrides.axes.emplace_back(key, text);
+}
+
 }  // namespace
 
 void add_axis_flags(CLI::App& app, Overrides& overrides, bool lists) {
   const auto add = [&](const AxisFlag& axis) {
-    const std::string key = axis.axis;
-    const auto dot = key.find('.');
-    app.add_option_function<std::string>(
-           axis.flag,
-           [&overrides, key, dot, flag = std::string(axis.flag)](const std::string& text) {
-             check_number(flag, text);
-             (dot == std::string::npos ? overrides.axes : overrides.set).emplace_back(key, text);
-           },
-           axis.help)
-        ->type_name(lists && dot == std::string::npos ? std::string(axis.type) + ",..." : axis.type)
-        ->group("What to run");
+    CLI::Option* option = nullptr;
+    if (lists) {
+      option = app.add_option_function<std::vector<std::string>>(
+                      axis.flag,
+                      [&overrides, axis](const std::vector<std::string>& texts) {
+                        take(axis, texts, /*lists=*/true, overrides);
+                      },
+                      axis.help)
+                   ->allow_extra_args(false);
+    } else {
+      option = app.add_option_function<std::string>(
+          axis.flag,
+          [&overrides, axis](const std::string& text) {
+            take(axis, {text}, /*lists=*/false, overrides);
+          },
+          axis.help);
+    }
+    option->type_name(lists ? std::string(axis.type) + ",..." : axis.type)->group("What to run");
   };
   for (const auto& axis : kAxisFlags) add(axis);
   if (lists) {

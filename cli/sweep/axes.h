@@ -11,7 +11,8 @@
 namespace approx {
 
 // Adds --method, --schedule, ..., --set to `app`. Each flag replaces that axis of the file.
-// `lists`: whether an axis may have several values (a sweep) or one (a run).
+// `lists`: whether an axis may have several values, and its flag may be repeated (a sweep), or one
+// (a run).
 void add_axis_flags(CLI::App& app, Overrides& overrides, bool lists);
 
 // A function for load_experiment that returns the checksum of a packed data set. For a missing data

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/outputs.h"
 #include "cli/bench/bench_kernel.h"
 #include "cli/command.h"
 #include "cli/flags.h"
@@ -25,6 +26,7 @@
 #include "cli/sweep/sweep_lock.h"
 #include "cli/sweep/sweep_outcome.h"
 #include "cli/text.h"
+#include "core/experiment/files.h"
 #include "core/experiment/run_choice.h"
 #include "core/experiment/tuning.h"
 #include "results/records/items.h"
@@ -34,12 +36,15 @@
 namespace approx {
 namespace {
 
-constexpr const char* kSpec = "experiment file, or @paper:table";
+constexpr const char* kSpec =
+    "experiment file, or @paper:table. Without it, --network, --dataset and --method describe the "
+    "grid";
 
 using DataChecksums = std::function<std::string(const std::string&)>;
 
 struct SweepFlags {
   std::string file;
+  std::string saved;  // --save
   Overrides overrides;
   RunPatterns patterns;
   SweepOptions sweep;
@@ -49,6 +54,11 @@ struct SweepFlags {
   bool tune = false;
   std::string controls;
   std::string format = "md";
+
+  // Of a grid of flags.
+  std::string id() const {
+    return saved.empty() ? "grid" : std::filesystem::path(saved).stem().string();
+  }
 };
 
 // What an item is that is no grid of trainings.
@@ -198,11 +208,72 @@ void control(Experiment& experiment, const Controls& controls, StoreThen& store,
   }
 }
 
+// What the file says, or the flags where there is none.
+Experiment described(const SweepFlags& flags, const DataChecksums& checksums) {
+  const auto& catalogue = Catalogue::embedded();
+  if (!flags.file.empty())
+    return load_experiment(flags.file, flags.overrides, catalogue, checksums);
+  return experiment_of_flags(flags.overrides, flags.id(), catalogue, checksums);
+}
+
+// Checks that the flags describe a grid, or that a file does.
+void check_described(const SweepFlags& flags) {
+  if (!flags.file.empty()) {
+    if (flags.saved.empty()) return;
+    throw usage_error("--save: {} is a file already; --save is for a grid of flags alone",
+                      printable(flags.file));
+  }
+  const bool chooses = !flags.patterns.only.empty() || !flags.patterns.skip.empty();
+  if (!flags.saved.empty() && (chooses || !flags.controls.empty())) {
+    throw usage_error("--save: a file has no --only, --skip or --controls; leave them out");
+  }
+  const auto& given = flags.overrides;
+  if (given.axes.empty() && given.set.empty()) throw usage_error("SPEC is missing: {}", kSpec);
+  if (given.scale != Scale::kFull) {
+    throw usage_error("--scale: only a file has scales, and SPEC is missing");
+  }
+  for (const char* needed : {"network", "dataset", "method"}) {
+    const auto is_it = [&](const auto& pair) { return pair.first == needed; };
+    if (std::ranges::any_of(given.axes, is_it) || std::ranges::any_of(given.set, is_it)) continue;
+    throw usage_error("--{} is missing; see approxtrain list {}s, or name an experiment file",
+                      needed, needed);
+  }
+}
+
+// Writes the file that the flags stand for. It must plan what they plan: a file elsewhere may find
+// another recipe of a name.
+void save(const SweepFlags& flags, const Experiment& described, const DataChecksums& checksums) {
+  if (flags.saved.empty()) return;
+  const std::filesystem::path path = flags.saved;
+  const auto& text = described.text;
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && read_toml_file(path) != text) {
+    throw usage_error("--save: {} is there with another text; delete it or choose another name",
+                      printable(flags.saved));
+  }
+  const auto read = [&] {
+    try {
+      return parse_experiment(text, flags.saved, {}, Catalogue::embedded(), checksums);
+    } catch (const Error& wrong) {
+      throw wrong.in("--save");
+    }
+  }();
+  if (!std::ranges::equal(read.runs(), described.runs(), {}, &PlannedRun::key, &PlannedRun::key)) {
+    throw usage_error("--save: beside {} is another recipe of this name; save it elsewhere",
+                      printable(flags.saved));
+  }
+  write_output(flags.saved, text);
+  std::fputs(fmt::format("{}: saved; `approxtrain sweep {}` is this sweep\n", described.id,
+                         shell_word(flags.saved))
+                 .c_str(),
+             stderr);
+}
+
 // What the file and the flags ask for: controls are runs like others, so patterns choose last.
 Experiment planned(const SweepFlags& flags, const GlobalOptions& options, StoreThen& store,
                    const DataChecksums& checksums) {
-  Experiment experiment =
-      load_experiment(flags.file, flags.overrides, Catalogue::embedded(), checksums);
+  Experiment experiment = described(flags, checksums);
+  save(flags, experiment, checksums);
   const auto controls = flags.controls.empty() ? Controls() : parse_controls(flags.controls);
   control(experiment, controls.own_rows(), store, checksums);
   std::vector<std::string> rates;
@@ -235,7 +306,7 @@ int tune_further(const SweepFlags& flags, const GlobalOptions& options, const Ex
     known = wider.runs().size();
     code = finish_sweep(wider, run_experiment(wider, options, flags.sweep));
   }
-  auto experiment = load_experiment(flags.file, flags.overrides, Catalogue::embedded(), checksums);
+  auto experiment = described(flags, checksums);
   StoreThen ended(options.db);
   say(experiment, take_rates(experiment, ended, checksums));
   return code;
@@ -248,13 +319,20 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
       app.add_subcommand("sweep", "Run what an experiment asks for and the database lacks");
   command->footer(
       "approxtrain sweep @wang2019:table5 --dry-run\n"
-      "approxtrain sweep table.toml --seeds 0-9 --method dense,zero");
+      "approxtrain sweep table.toml --seeds 0-9 --method dense,zero\n"
+      "approxtrain sweep --network resnet20 --dataset cifar10 --seeds 0-5 \\\n"
+      "  --method dense --method topk_crs:ratio=0.1-0.9+0.2 --save grid.toml");
   auto flags = std::make_shared<SweepFlags>();
   command->add_option("SPEC", flags->file, kSpec);
   command->require_subcommand(0, 1);
   add_sweep_status(*command, options);
   add_sweep_task(*command, options);
   add_axis_flags(*command, flags->overrides, /*lists=*/true);
+  command
+      ->add_option("--save", flags->saved,
+                   "without SPEC: write the experiment file that the flags stand for")
+      ->type_name("FILE")
+      ->group("What to run");
   add_python_flags(*command, flags->python, "What to run");
   add_sweep_flags(*command, flags->sweep);
   add_jobs_flags(*command, flags->sweep);
@@ -292,7 +370,7 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
       ->needs(dry_run);
   command->callback([flags, command, &options] {
     if (!command->get_subcommands().empty()) return;
-    if (flags->file.empty()) throw usage_error("SPEC is missing: {}", kSpec);
+    check_described(*flags);
     if (flags->slurm.on && !flags->python.file.empty()) {
       throw usage_error("--python: the tasks of --slurm have no methods in Python; run it here");
     }

@@ -360,6 +360,16 @@ Experiment load_experiment(const std::string& path_or_name, const Overrides& ove
                           dataset_sha256);
 }
 
+Experiment experiment_of_flags(
+    const Overrides& overrides, const std::string& id, const Catalogue& catalogue,
+    const std::function<std::string(const std::string&)>& dataset_sha256) {
+  const auto begin = fmt::format("id = \"{}\"\n", id);
+  auto experiment = parse_experiment(begin, kCommandLine, overrides, catalogue, dataset_sha256);
+  experiment.text = file_text(overrides, id);
+  experiment.files.erase(experiment.files.begin());  // the source itself, which is no file
+  return experiment;
+}
+
 Experiment load_layout(const std::string& path_or_name, const Catalogue& catalogue, Scale scale,
                        const std::function<std::string(const std::string&)>& dataset_sha256) {
   Overrides overrides;

@@ -102,4 +102,13 @@ Experiment parse_experiment(const std::string& text, const std::string& source,
                             const Overrides& overrides, const Catalogue& catalogue,
                             const std::function<std::string(const std::string&)>& dataset_sha256);
 
+// The source of an experiment without a file.
+inline constexpr const char* kCommandLine = "command line";
+
+// The experiment of this id that flags alone describe. Its text is file_text(). Throws as
+// load_experiment(), with the flag as the place.
+Experiment experiment_of_flags(
+    const Overrides& overrides, const std::string& id, const Catalogue& catalogue,
+    const std::function<std::string(const std::string&)>& dataset_sha256);
+
 }  // namespace approx

@@ -1,10 +1,13 @@
 #include "core/experiment/overrides.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <sstream>
 
 #include "base/known_names.h"
 #include "base/range.h"
 #include "base/text.h"
+#include "core/experiment/experiment.h"
 #include "core/experiment/grid.h"
 #include "core/experiment/toml_source.h"
 
@@ -64,7 +67,17 @@ void insert_value(toml::table& table, std::string_view key, const std::string& t
   table.insert_or_assign(key, text);
 }
 
-void apply_axis(TomlSource& source, const std::string& key, const std::string& text) {
+// Makes the names of files absolute: a file's own are looked for from its folder.
+void fix_paths(toml::node& node) {
+  if (auto* list = node.as_array()) {
+    for (auto& item : *list) fix_paths(item);
+  } else if (auto* text = node.as_string()) {
+    if (text->get() != "builtin") *text = std::filesystem::absolute(text->get()).string();
+  }
+}
+
+// The values of one axis, those of each of `texts`.
+void apply_axis(TomlSource& source, const std::string& key, const Names& texts) {
   if (!contains(axis_keys(), key)) {
     throw usage_error("--{}: is not an axis of an experiment{}", key,
                       known_names(key, axis_keys()));
@@ -72,24 +85,31 @@ void apply_axis(TomlSource& source, const std::string& key, const std::string& t
   std::string flag = "--" + key;
   std::replace(flag.begin(), flag.end(), '_', '-');
   source.add_flag(key, flag);
-  if (trim(text).empty()) throw usage_error("{}: an empty value", flag);
   auto& root = source.root();
-  if (key == "seeds" || key == "timing_seeds" || key == "recipe") {
-    root.insert_or_assign(key, text);
-    return;
-  }
   toml::array values;
-  const bool are_texts = key == "method" || key == "schedule" || key == "network";
-  for (const auto& piece : split_specs(text)) {
-    if (are_texts) {
-      values.push_back(piece);
+  for (const auto& text : texts) {
+    if (trim(text).empty()) throw usage_error("{}: an empty value", flag);
+    if (key == "seeds" || key == "timing_seeds") {
+      values.push_back(text);
       continue;
     }
-    toml::table one;
-    insert_value(one, "value", piece);
-    one.get("value")->visit([&values](const auto& value) { values.push_back(value); });
+    const bool are_texts =
+        key == "method" || key == "schedule" || key == "network" || key == "recipe";
+    for (const auto& piece : split_specs(text)) {
+      if (are_texts) {
+        values.push_back(piece);
+        continue;
+      }
+      toml::table one;
+      insert_value(one, "value", piece);
+      one.get("value")->visit([&values](const auto& value) { values.push_back(value); });
+    }
   }
-  root.insert_or_assign(key, std::move(values));
+  if (values.size() == 1) {
+    values.front().visit([&](const auto& value) { root.insert_or_assign(key, value); });
+  } else {
+    root.insert_or_assign(key, std::move(values));
+  }
 }
 
 void apply_set(TomlSource& source, const std::string& key, const std::string& text) {
@@ -203,11 +223,47 @@ const Names& settable_keys() {
   return keys;
 }
 
+std::string file_text(const Overrides& overrides, const std::string& id) {
+  TomlSource source("command line", "");
+  apply(overrides, source);
+  auto& root = source.root();
+  if (auto* rules = root.get("kernel_rules")) fix_paths(*rules);
+  if (overrides.stop_at_target) {
+    const auto target = parse_target(root["target"].value_or(std::string()));
+    if (target) root.insert_or_assign("stop_at", target->value);
+  }
+  if (!root.contains("id")) root.insert_or_assign("id", id);
+  Names keys = {"id", "title", "network", "dataset", "recipe", "method", "schedule", "seeds"};
+  for (const auto& [key, value] : root) {
+    if (!contains(keys, key.str())) keys.emplace_back(key.str());
+  }
+  constexpr auto kFormat = toml::format_flags::allow_unicode_strings;  // quotes as in the docs
+  std::ostringstream text;
+  for (const auto& key : keys) {
+    auto* value = root.get(key);
+    if (value == nullptr) continue;
+    if (auto* table = value->as_table()) table->is_inline(true);
+    text << key << " = ";
+    value->visit([&](const auto& typed) { text << toml::toml_formatter(typed, kFormat); });
+    text << "\n";
+  }
+  return text.str();
+}
+
 Overridden apply(const Overrides& overrides, TomlSource& source) {
   Overridden overridden;
   apply_scale(source, overrides.scale, overridden);
+  std::vector<std::pair<std::string, Names>> axes;
   for (const auto& [key, text] : overrides.axes) {
-    apply_axis(source, key, text);
+    const auto same = std::ranges::find(axes, key, &std::pair<std::string, Names>::first);
+    if (same == axes.end()) {
+      axes.push_back({key, {text}});
+    } else {
+      same->second.push_back(text);
+    }
+  }
+  for (const auto& [key, texts] : axes) {
+    apply_axis(source, key, texts);
     overridden.keys.insert(key);
     overridden.learning_rate |= key == "recipe";
   }

@@ -15,7 +15,8 @@ class TomlSource;
 
 // The changes: axes that replace the file's axes, and `--set` pairs. The value of an axis is a
 // list. A piece of it that is `key=value`, with no `:` before its `=`, continues the piece before
-// it. "topk_position:k=1,scale=equal,zero" is two methods.
+// it. "topk_position:k=1,scale=equal,zero" is two methods. An axis that is given again has the
+// values of both.
 struct Overrides {
   std::vector<std::pair<std::string, std::string>>
       axes;  // ("method", "zero,random"), ("seeds", ...)
@@ -44,6 +45,10 @@ const std::vector<std::string>& settable_keys();
 
 // `names` and scalar_keys().
 std::vector<std::string> with_scalars(std::vector<std::string> names);
+
+// The TOML text of a file that says what `overrides` do to an empty one: its axes and settings, in
+// the order of docs/experiments.md. `id` is its id unless they set one. Throws Error(kUsage).
+std::string file_text(const Overrides& overrides, const std::string& id);
 
 // Changes `source` in place, and checks every scale that it declares. Throws Error(kUsage) that
 // names the flag or the place in the file.
