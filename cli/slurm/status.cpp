@@ -44,6 +44,7 @@ std::vector<SweepStatus> submitted_status(const std::string& db, const std::stri
       auto part = status_of_task(submission, task);
       all.finished += part.finished;
       all.diverged += part.diverged;
+      all.cut_off += part.cut_off;
       all.to_do += part.to_do;
       std::move(part.running.begin(), part.running.end(), std::back_inserter(all.running));
       std::move(part.failed.begin(), part.failed.end(), std::back_inserter(all.failed));

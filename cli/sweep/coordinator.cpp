@@ -168,7 +168,7 @@ class Coordinator {
     // --rerun means the state that a run had when this sweep began, not what it came to since; and
     // the state of a run that this sweep tries once more says so itself (lost, interrupted).
     if (status.attempts != next.attempts && !needs_run(status, {})) {
-      ++(is_result(*status.state) ? result.done_before : result.failed_before);
+      count_before(*status.state, result);
       return;
     }
     std::string directory;
@@ -420,7 +420,8 @@ class Coordinator {
       queue_.learn(ended.run->config, std::chrono::duration<double>(worker.lasted()).count());
     }
     if (state == RunState::kDiverged) ++result.diverged;
-    if (is_result(state)) return;
+    result.cut_off += state == RunState::kTimeout;
+    if (is_result(state) || state == RunState::kTimeout) return;
     const bool from_outside =
         (state == RunState::kLost || state == RunState::kInterrupted) && !worker.seen.asked_to_stop;
     if (from_outside && worker.retries < kRetries && signals_.stop_count() == 0) {

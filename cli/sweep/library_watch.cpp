@@ -11,7 +11,7 @@ namespace {
 
 // For a worker that was not told to end.
 bool has_crashed(const Observed& worker) {
-  return worker.last.is_null() && !worker.asked_to_stop && worker.overdue.empty();
+  return worker.last.is_null() && !worker.asked_to_stop && worker.overdue.why.empty();
 }
 
 bool has_result(const Observed& worker) {

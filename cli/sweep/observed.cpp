@@ -41,16 +41,17 @@ std::string library_of(const Json& start) {
   return library.is_string() ? library.get<std::string>() : "";
 }
 
-std::string overdue(const SweepOptions& sweep, std::chrono::nanoseconds lasted,
+Overdue overdue(const SweepOptions& sweep, std::chrono::nanoseconds lasted,
                     std::chrono::nanoseconds silent) {
   if (sweep.timeout.count() > 0 && lasted > sweep.timeout) {
-    return fmt::format("not done after {} (--timeout)", format_duration(sweep.timeout));
+    return {fmt::format("not done after {} (--timeout)", format_duration(sweep.timeout)), false};
   }
   if (sweep.stall_timeout.count() > 0 && silent > sweep.stall_timeout) {
-    return fmt::format("no sign of life for {} (--stall-timeout)",
-                       format_duration(sweep.stall_timeout));
+    return {fmt::format("no sign of life for {} (--stall-timeout)",
+                        format_duration(sweep.stall_timeout)),
+            true};
   }
-  return "";
+  return {};
 }
 
 RunEnd end_of(const Observed& worker) {
@@ -64,10 +65,12 @@ RunEnd end_of(const Observed& worker) {
   const auto state = find_named<RunState>(text("state"));
   if (kind == "final" && state && is_result(*state)) {
     end.state = *state;
-  } else if (!worker.overdue.empty()) {
+  } else if (!worker.overdue.why.empty()) {
     const bool paused = worker.paused_in_silence.count() > 0;
-    end.state = paused ? RunState::kInterrupted : RunState::kTimeout;
-    end.error = worker.overdue;
+    end.state = paused                     ? RunState::kInterrupted
+                : worker.overdue.is_silent ? RunState::kFailed
+                                           : RunState::kTimeout;
+    end.error = worker.overdue.why;
     if (paused) end.error += ", beside a pause of " + seconds_text(worker.paused_in_silence);
   } else if (worker.asked_to_stop || (kind == "final" && state == RunState::kInterrupted)) {
     end.state = RunState::kInterrupted;

@@ -13,12 +13,18 @@
 
 namespace approx {
 
+// Why a run exceeds its time.
+struct Overdue {
+  std::string why;        // "not done after 10 min 00 s (--timeout)"; "": it does not
+  bool is_silent = false;  // by --stall-timeout: it hangs, which is a failure, and a limit is none
+};
+
 // Observations of a worker that has ended.
 struct Observed {
   Json last;  // its "final" or "error" event; null if it sent none
   ProcessEnd process;
   bool asked_to_stop = false;  // by this process, for the user
-  std::string overdue;         // why this process stopped it: "no event for 10 min 00 s"
+  Overdue overdue;             // why this process stopped it
   // How long the coordinator was paused, during the run and since the worker's last sign of life.
   std::chrono::nanoseconds paused{0}, paused_in_silence{0};
   bool out_of_memory = false;       // the kernel killed it for its memory (MemoryKills)
@@ -31,9 +37,9 @@ struct Observed {
 // The build id of the library that computes a run, from its "start" event; "" where that lacks it.
 std::string library_of(const Json& start);
 
-// Why a run exceeds its time (--timeout, --stall-timeout; 0: none), with its duration and its time
-// without an event; "" where it does not.
-std::string overdue(const SweepOptions& sweep, std::chrono::nanoseconds lasted,
+// Whether a run exceeds its time (--timeout, --stall-timeout; 0: none), with its duration and its
+// time without an event.
+Overdue overdue(const SweepOptions& sweep, std::chrono::nanoseconds lasted,
                     std::chrono::nanoseconds silent);
 
 // The state of its run, and the reason. A worker that was silent for too long counts as interrupted

@@ -24,10 +24,10 @@ bool SupervisedRun::read_output() {
 
 void SupervisedRun::look_after(const SweepOptions& sweep) {
   const auto now = clock.now();
-  if (seen.overdue.empty() && !seen.asked_to_stop) {
+  if (seen.overdue.why.empty() && !seen.asked_to_stop) {
     seen.overdue = overdue(sweep, now - started, now - last_event);
     seen.paused_in_silence = clock.paused() - paused_at_event;
-    if (!seen.overdue.empty()) ask_to_stop(SIGTERM, sweep.grace);
+    if (!seen.overdue.why.empty()) ask_to_stop(SIGTERM, sweep.grace);
   }
   paused_at_look = clock.paused();
   if (kill_at && now > *kill_at) process.kill();

@@ -73,19 +73,24 @@ std::string excluded_lines(const Experiment& experiment) {
 }  // namespace
 
 int finish_sweep(const Experiment& experiment, const SweepResult& result) {
-  const int64_t ended = result.finished + result.diverged + result.failed + result.interrupted;
+  const int64_t ended =
+      result.finished + result.diverged + result.failed + result.cut_off + result.interrupted;
   std::string line =
       fmt::format("{}: {} {} ended", experiment.id, ended, ended == 1 ? "run" : "runs");
-  if (ended == 0 && result.failed_before + result.elsewhere + result.not_started == 0) {
+  const int64_t before = result.failed_before + result.cut_off_before;
+  if (ended == 0 && before + result.elsewhere + result.not_started == 0) {
     line = fmt::format("{}: nothing left to do", experiment.id);
   }
   line += counted(result.finished, "finished") + counted(result.diverged, "diverged") +
-          counted(result.failed, "failed") + counted(result.interrupted, "interrupted") +
+          counted(result.cut_off, "cut off by --timeout") + counted(result.failed, "failed") +
+          counted(result.interrupted, "interrupted") +
           counted(result.done_before, "done before") +
           counted(result.timed_again, "timed again after a disturbance") +
           counted(result.tainted, "tainted (--rerun tainted times them again)") +
           counted(result.failed_before,
                   "failed before (report runs says why, --rerun failed does them again)") +
+          counted(result.cut_off_before,
+                  "cut off by --timeout before (--rerun timeout does them again)") +
           counted(result.excluded, "excluded") + counted(result.elsewhere, "with another process") +
           counted(result.not_started, "not started");
   if (result.budget_used_up) line += ": the budget is used up; the same command goes on";

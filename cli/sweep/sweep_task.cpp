@@ -45,7 +45,7 @@ void run_task(const std::string& folder, int64_t number, const GlobalOptions& op
   const auto before = checkpoint_times(own.db);
   const SweepResult result = run_experiment(task.experiment, own, sweep);
   const int code = finish_sweep(task.experiment, result);
-  const int64_t ended = result.finished + result.diverged + result.failed;
+  const int64_t ended = result.finished + result.diverged + result.failed + result.cut_off;
   if (result.signal == SIGUSR1 && ended == 0 && checkpoint_times(own.db) == before) {
     // Another turn would come to the same.
     throw Error(ErrorKind::kInternal,

@@ -19,6 +19,12 @@ std::vector<const PlannedRun*> distinct_runs(const Experiment& experiment) {
   return runs;
 }
 
+void count_before(RunState state, SweepResult& result) {
+  ++(is_result(state)              ? result.done_before
+     : state == RunState::kTimeout ? result.cut_off_before
+                                   : result.failed_before);
+}
+
 WorkLeft work_left(const Experiment& experiment, const RunStore& store, const Rerun& rerun) {
   WorkLeft left;
   const auto& runs = experiment.runs();
@@ -31,10 +37,9 @@ WorkLeft work_left(const Experiment& experiment, const RunStore& store, const Re
     } else if (needs_run(status, rerun)) {
       left.to_do.emplace_back(run, status.attempts);
     } else {
-      const bool has_result = is_result(*status.state);
-      ++(has_result ? left.before.done_before : left.before.failed_before);
+      count_before(*status.state, left.before);
       left.before.tainted += status.tainted;
-      if (has_result) left.done.push_back(run);
+      if (is_result(*status.state)) left.done.push_back(run);
     }
   }
   return left;

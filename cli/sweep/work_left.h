@@ -28,6 +28,9 @@ struct WorkLeft {
   SweepResult before;                        // counts of the other runs
 };
 
+// Counts a run that ended in this state before and is not repeated.
+void count_before(RunState state, SweepResult& result);
+
 WorkLeft work_left(const Experiment& experiment, const RunStore& store, const Rerun& rerun);
 
 }  // namespace approx

@@ -36,7 +36,7 @@ std::optional<double> train_loss(const RunMeasurements& measured) {
 
 // How the runs of a row for one purpose ended.
 struct Ends {
-  int64_t finished = 0, diverged = 0, failed = 0;
+  int64_t finished = 0, diverged = 0, cut_off = 0, failed = 0;
 };
 
 Ends ends_of(const Row& row, Purpose purpose) {
@@ -46,6 +46,7 @@ Ends ends_of(const Row& row, Purpose purpose) {
     if (!cell->is(purpose) || run == nullptr) continue;
     ends.finished += run->finished();
     ends.diverged += run->state == RunState::kDiverged;
+    ends.cut_off += run->state == RunState::kTimeout;
     ends.failed += run->state == RunState::kFailed;
   }
   return ends;
@@ -287,6 +288,7 @@ std::string PaperCells::why_none(const ReportedValue& value, Place at) const {
   const Ends ends = row == nullptr ? Ends{} : ends_of(*row, purpose_of(value));
   if (ends.finished == 0) {
     if (ends.diverged > 0) return timed ? "its timing runs diverged" : "its runs diverged";
+    if (ends.cut_off > 0) return timed ? "its timing runs were cut off" : "its runs were cut off";
     if (ends.failed > 0) return timed ? "its timing runs failed" : "its runs failed";
     return timed ? "no timing run in the store" : "no finished run in the store";
   }

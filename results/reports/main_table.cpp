@@ -17,6 +17,7 @@ std::string runs_text(const Row& row) {
     if (count > 0) text += fmt::format(", {} {}", count, what);
   };
   add(row.diverged, "diverged");
+  add(row.cut_off, "cut off");
   add(row.failed, "failed");
   add(row.missing, "missing");
   return text;

@@ -167,11 +167,12 @@ struct Lack {
 
 std::vector<Lack> lacks_of_experiment(const Snapshot& snapshot, const ReportOptions& options) {
   const auto rows = rows_of(snapshot, options);
-  int64_t missing = 0, failed = 0, planned = 0, disturbed = 0, undecided = 0;
+  int64_t missing = 0, failed = 0, cut_off = 0, planned = 0, disturbed = 0, undecided = 0;
   for (const auto& row : rows->rows()) {
     planned += row.planned();
     missing += row.missing;
     failed += row.failed;
+    cut_off += row.cut_off;
     disturbed += row.notes[kTainted] && row.speedup.n == 0;
   }
   const auto sweep = sweep_command(snapshot, options.experiment);
@@ -187,7 +188,12 @@ std::vector<Lack> lacks_of_experiment(const Snapshot& snapshot, const ReportOpti
   if (failed > 0) {
     lacks.push_back({fmt::format("results of {}, which failed",
                                  failed == 1 ? "a run" : fmt::format("{} runs", failed)),
-                     with({"--rerun", "failed,oom,timeout"})});
+                     with({"--rerun", "failed,oom"})});
+  }
+  if (cut_off > 0) {
+    lacks.push_back({fmt::format("results of {}, which --timeout cut off",
+                                 cut_off == 1 ? "a run" : fmt::format("{} runs", cut_off)),
+                     with({"--rerun", "timeout"})});
   }
   if (disturbed > 0) {
     lacks.push_back({fmt::format("timings of {}, which were all disturbed",

@@ -80,7 +80,7 @@ std::string line_of(const RunAtWork& run) {
 }  // namespace
 
 int64_t SweepStatus::runs() const {
-  return finished + diverged + to_do + static_cast<int64_t>(running.size() + failed.size());
+  return finished + diverged + cut_off + to_do + static_cast<int64_t>(running.size() + failed.size());
 }
 
 std::vector<SweepStatus> sweep_status(const Snapshot& snapshot, const std::string& experiment) {
@@ -117,6 +117,8 @@ std::vector<SweepStatus> sweep_status(const Snapshot& snapshot, const std::strin
             auto& [sum, count] = wall[name_of];
             sum += static_cast<double>(*ns) / 1e9, ++count;
           }
+        } else if (state == RunState::kTimeout) {
+          ++sweep.cut_off;
         } else if (is_done_again(state)) {
           ++sweep.to_do;
         } else {
@@ -145,6 +147,7 @@ Table status_table(const std::vector<SweepStatus>& sweeps) {
       {.name = "runs", .header = "runs", .value = &Line::runs},
       {.name = "finished", .header = "finished", .value = &Line::finished},
       {.name = "diverged", .header = "diverged", .value = &Line::diverged},
+      {.name = "cut_off", .header = "cut off", .value = &Line::cut_off},
       {"failed", "failed", via(&Line::failed, &std::vector<FailedRun>::size)},
       {"running", "running", via(&Line::running, &std::vector<RunAtWork>::size)},
       {.name = "to_do", .header = "to do", .value = &Line::to_do},

@@ -34,7 +34,8 @@ struct FailedRun {
 struct SweepStatus {
   std::string experiment;
   int64_t finished = 0, diverged = 0;
-  int64_t to_do = 0;  // runs that the next sweep does unasked: not begun, interrupted or lost
+  int64_t cut_off = 0;  // by the time limit of their sweep
+  int64_t to_do = 0;    // runs that the next sweep does unasked: not begun, interrupted or lost
   std::vector<RunAtWork> running;
   std::vector<FailedRun> failed;  // in the order of the experiment
   // Expected time for the remaining runs, from the mean duration of the finished runs. It assumes

@@ -174,7 +174,10 @@ void count(Row& row) {
       ++row.missing;
       continue;
     }
-    ++(run->finished() ? row.finished : run->result() ? row.diverged : row.failed);
+    ++(run->finished()                    ? row.finished
+       : run->result()                    ? row.diverged
+       : run->state == RunState::kTimeout ? row.cut_off
+                                          : row.failed);
     if (!run->result()) continue;
     hosts.insert(run->host_id);
     row.notes[kLossy] |= run->lossy;

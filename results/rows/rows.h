@@ -46,6 +46,7 @@ struct Row {
   CellRuns timings;            // its timing runs that count
 
   int64_t finished = 0, diverged = 0, failed = 0, missing = 0;
+  int64_t cut_off = 0;     // by the user's time limit
   Summary accuracy, best;  // percent
   PairedDifference loss;   // percentage points; positive: worse than dense
   std::optional<double> loss_p_holm;

@@ -10,7 +10,8 @@
 namespace approx {
 
 // All but kRunning are final. kFinished and kDiverged are results. The others are no results and
-// are run again on demand; kInterrupted and kLost runs without being asked.
+// are run again on demand; kInterrupted and kLost runs without being asked. kTimeout is no failure
+// either: the user's limit ended the run. A run that hung is kFailed.
 enum class RunState {
   kRunning,
   kFinished,

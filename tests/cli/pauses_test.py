@@ -79,7 +79,7 @@ def both(name, *flags, how=None):
 def worker_alone():
     sweep = Sweep("worker alone", "--stall-timeout", f"{LIMIT}s")
     sweep.send(signal.SIGSTOP, sweep.worker)
-    expect_equal(sweep.end(3), ["timeout"], f"worker alone: {sweep.attempts}")
+    expect_equal(sweep.end(3), ["failed"], f"worker alone: {sweep.attempts}")
     expect("--stall-timeout" in sweep.attempts[0][1], f"worker alone: {sweep.attempts}")
 
 

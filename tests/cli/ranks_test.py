@@ -249,7 +249,7 @@ def hung(rng):
             expect(time.monotonic() - at < 60, f"rank {rank} hangs: slow to end")
             expect_equal(code, 3, f"rank {rank} hangs: exit code ({err})")
             (state, _, error), = attempts(folder)
-            expect_equal(state, "timeout", f"rank {rank} hangs")
+            expect_equal(state, "failed", f"rank {rank} hangs")
             expect("--stall-timeout" in error, f"rank {rank} hangs: {error!r}")
             nothing_left(folder, f"rank {rank} hangs")
 

@@ -19,7 +19,7 @@ SWEEP = """id = "fake:rebuilt"
 network = "small_cnn"
 dataset = "mnist14"
 method = ["dense", "zero", "topk_position"]
-seeds = "0-9"
+seeds = "0-10"
 exclude = [{ method = "zero", reason = "a reason, with \\"marks\\"" }]
 [report]
 rows = "method"
@@ -73,6 +73,8 @@ def every_end():
         sweep = ("sweep", "sweep.toml", "--progress", "none", "--stall-timeout", "1s", "--jobs",
                  "2")
         run(*sweep, "--seeds", "0-4", fake=FAKES, wanted=3)
+        run("sweep", "sweep.toml", "--progress", "none", "--timeout", "1s", "--grace", "1s",
+            "--seeds", "10", fake="10=stubborn")
         # One that is asked to stop, and then goes on.
         process = folder.start(*sweep, "--db", "t.db", fake="*=slow")
         wait_until(lambda: folder.query("SELECT 1 FROM run WHERE state = 'running'"))

@@ -99,17 +99,46 @@ def killed_workers_are_tried_again():
 
 
 def overdue():
-    for word, flag in (("hang", "--stall-timeout"), ("stubborn", "--timeout")):
+    """A run that hangs has failed. A time limit is the user's, and no failure."""
+    for word, flag, state, wanted in (("hang", "--stall-timeout", "failed", 3),
+                                      ("stubborn", "--timeout", "timeout", 0)):
         with Folder(ONE) as folder:
             begin = time.monotonic()
             # The run that does no wrong has so long too, to start and to end.
             code, _, err = folder.sweep(flag, "8s", "--grace", "1s", fake=f"0={word}")
             took = time.monotonic() - begin
-            expect_equal(code, 3, f"{word}: exit code ({err})")
-            expect_equal(folder.states(), {("zero", 0): "timeout", ("zero", 1): "finished"}, word)
+            expect_equal(code, wanted, f"{word}: exit code ({err})")
+            expect_equal(folder.states(), {("zero", 0): state, ("zero", 1): "finished"}, word)
             expect(took < 60, f"{word}: took {took:.1f} s")
-            (text,), = folder.query("SELECT error FROM run WHERE state = 'timeout'")
+            (text,), = folder.query("SELECT error FROM run WHERE error <> ''")
             expect(flag in text, f"{word}: error is {text!r}")
+            if state != "timeout":
+                continue
+            expect("2 runs ended, 1 finished, 1 cut off by --timeout\n" in err, err)
+            expect("failure" not in err and "failed" not in err, err)
+            code, _, err = folder.sweep("--fail-fast")
+            expect_equal(code, 0, f"{word}, again: exit code ({err})")
+            expect("0 runs ended, 1 done before, 1 cut off by --timeout before (--rerun timeout "
+                   "does them again)\n" in err, err)
+            code, out, err = folder.run("--db", "t.db", "report", "table", "--format", "json")
+            row, = json.loads(out)["rows"]
+            expect_equal((row["finished"], row["failed"], row["missing"]), (1, 0, 0), "table")
+            code, out, err = folder.run("--db", "t.db", "report", "table")
+            expect("1/2, 1 cut off" in out, out)
+            code, out, err = folder.run("--db", "t.db", "sweep", "status", "--format", "json")
+            expect_equal([(row["cut_off"], row["failed"]) for row in json.loads(out)["rows"]],
+                         [(1, 0)], f"status ({out})")
+            code, _, err = folder.sweep("--rerun", "timeout")
+            expect_equal(code, 0, f"{word}, once more: exit code ({err})")
+            expect_equal(set(folder.states().values()), {"finished"}, f"{word}, once more")
+
+    # Nor does it count for a limit on failures.
+    with Folder(ONE) as folder:
+        code, _, err = folder.sweep("--timeout", "2s", "--grace", "1s", "--fail-fast",
+                                    fake="*=stubborn")
+        expect_equal(code, 0, f"--fail-fast: exit code ({err})")
+        expect_equal(set(folder.states().values()), {"timeout"}, "--fail-fast")
+        expect_equal(len(folder.states()), 2, "--fail-fast")
 
 
 def limits_on_failures():

@@ -37,7 +37,7 @@ std::vector<RunEnd> ends_of(const Heard& heard) {
   Observed gone{.last = heard.last, .process = {.exit_code = 0}, .output = {"a line"}};
   Observed stopped = gone, late = gone, killed = gone;
   stopped.asked_to_stop = true;
-  late.overdue = "no event for 10 min 00 s";
+  late.overdue.why = "no event for 10 min 00 s";
   killed.process = {.signal = 9};
   std::vector<RunEnd> ends;
   for (const auto& worker : {gone, stopped, late, killed}) {

@@ -52,7 +52,7 @@ TEST(LibraryWatch, ACrashIsTheRunsUnlessTheFileWasReplaced) {
   killed.asked_to_stop = true;
   EXPECT_EQ(LibraryWatch::at_end(killed, kOld, with_inode(6)), "");
   killed = kCrashed;
-  killed.overdue = "no sign of life";
+  killed.overdue.why = "no sign of life";
   EXPECT_EQ(LibraryWatch::at_end(killed, kOld, with_inode(6)), "");
 }
 

@@ -12,19 +12,28 @@ using std::chrono::seconds;
 const SweepOptions kLimits{.timeout = seconds(100), .stall_timeout = seconds(4)};
 
 TEST(Observed, OverdueByWhatItsTimesAre) {
-  EXPECT_EQ(overdue(kLimits, seconds(100), seconds(4)), "");
-  EXPECT_EQ(overdue(kLimits, seconds(101), seconds(0)), "not done after 1 min 40 s (--timeout)");
-  EXPECT_EQ(overdue(kLimits, seconds(5), seconds(5)),
-            "no sign of life for 4.0 s (--stall-timeout)");
-  EXPECT_EQ(overdue({}, seconds(1'000'000), seconds(1'000'000)), "");
+  EXPECT_EQ(overdue(kLimits, seconds(100), seconds(4)).why, "");
+  const auto late = overdue(kLimits, seconds(101), seconds(0));
+  EXPECT_EQ(late.why, "not done after 1 min 40 s (--timeout)");
+  EXPECT_FALSE(late.is_silent);
+  const auto quiet = overdue(kLimits, seconds(5), seconds(5));
+  EXPECT_EQ(quiet.why, "no sign of life for 4.0 s (--stall-timeout)");
+  EXPECT_TRUE(quiet.is_silent);
+  EXPECT_EQ(overdue({}, seconds(1'000'000), seconds(1'000'000)).why, "");
 }
 
-Observed silent() { return {.process = {.signal = SIGKILL}, .overdue = "no sign of life"}; }
+Observed silent() { return {.process = {.signal = SIGKILL}, .overdue = {"no sign of life", true}}; }
 
-TEST(Observed, ATrueStallIsATimeout) {
+TEST(Observed, AStallIsAFailure) {
   const RunEnd end = end_of(silent());
-  EXPECT_EQ(end.state, RunState::kTimeout);
+  EXPECT_EQ(end.state, RunState::kFailed);
   EXPECT_EQ(end.error, "no sign of life");
+}
+
+TEST(Observed, ATimeLimitCutsARunOff) {
+  Observed worker = silent();
+  worker.overdue = {"not done after 8.0 s (--timeout)", false};
+  EXPECT_EQ(end_of(worker).state, RunState::kTimeout);
 }
 
 TEST(Observed, ASilenceWithAPauseInItIsAnInterruption) {
@@ -38,7 +47,7 @@ TEST(Observed, ASilenceWithAPauseInItIsAnInterruption) {
 TEST(Observed, APauseBeforeItsLastWordExcusesNoSilence) {
   Observed worker = silent();
   worker.paused = seconds(6);
-  EXPECT_EQ(end_of(worker).state, RunState::kTimeout);
+  EXPECT_EQ(end_of(worker).state, RunState::kFailed);
 }
 
 TEST(Observed, APauseTaintsATiming) {
