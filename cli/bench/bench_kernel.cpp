@@ -358,6 +358,8 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
                    "on a GPU: file that keeps the fastest cuDNN engine of each product for the "
                    "next time (APPROXTRAIN_CUDNN_CHOICES)")
       ->type_name("FILE");
+  add_duration(*command, "--warmup", flags->effort.warmup,
+               "call each case for this time before it is measured (default: three calls)");
   add_integer(*command, "--repetitions", flags->effort.repetitions, 2, 10'000,
               "pairs of exact and approximated measurements in a round (default 20)");
   add_integer(

@@ -137,7 +137,10 @@ TimedCase timed_case(const KernelCase& kernel, const BenchEffort& effort) {
     if (kernel.wait) kernel.wait();
   };
   one();
-  const double once = std::max(std::min(seconds_of(one), seconds_of(one)), 1e-8);
+  const auto begin = BenchClock::now();
+  double once = std::min(seconds_of(one), seconds_of(one));
+  while (BenchClock::now() - begin < effort.warmup) once = std::min(once, seconds_of(one));
+  once = std::max(once, 1e-8);
   const double wanted = std::chrono::duration<double>(effort.min_time).count() / once;
   return {&kernel, std::clamp<int64_t>(static_cast<int64_t>(std::ceil(wanted)), 1, 1'000'000)};
 }

@@ -18,6 +18,7 @@ struct BenchEffort {
   int64_t min_samples = 2;                               // in pairs
   double max_noise = 5;                                  // half width of the interval, in percent
   Nanoseconds timeout{0};                                // for a pair of cases; 0: none
+  Nanoseconds warmup{0};  // least time of a case's calls before it is measured
 };
 
 // A case and the number of its calls in one repetition.
@@ -26,8 +27,8 @@ struct TimedCase {
   int64_t calls = 1;
 };
 
-// Chooses the number of calls so that a repetition takes `min_time`, cache flushes included. Warms
-// the caches up, if calls shall find them warm.
+// Chooses the number of calls so that a repetition takes `min_time`, cache flushes included. Makes
+// at least three calls, and calls for `warmup`: caches and clocks are then as in the measurement.
 TimedCase timed_case(const KernelCase& kernel, const BenchEffort& effort);
 
 // Nanoseconds of one call of each case, for each repetition. The cases of a repetition are measured

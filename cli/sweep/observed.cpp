@@ -42,7 +42,7 @@ std::string library_of(const Json& start) {
 }
 
 Overdue overdue(const SweepOptions& sweep, std::chrono::nanoseconds lasted,
-                    std::chrono::nanoseconds silent) {
+                std::chrono::nanoseconds silent) {
   if (sweep.timeout.count() > 0 && lasted > sweep.timeout) {
     return {fmt::format("not done after {} (--timeout)", format_duration(sweep.timeout)), false};
   }

@@ -15,7 +15,7 @@ namespace approx {
 
 // Why a run exceeds its time.
 struct Overdue {
-  std::string why;        // "not done after 10 min 00 s (--timeout)"; "": it does not
+  std::string why;         // "not done after 10 min 00 s (--timeout)"; "": it does not
   bool is_silent = false;  // by --stall-timeout: it hangs, which is a failure, and a limit is none
 };
 
@@ -40,7 +40,7 @@ std::string library_of(const Json& start);
 // Whether a run exceeds its time (--timeout, --stall-timeout; 0: none), with its duration and its
 // time without an event.
 Overdue overdue(const SweepOptions& sweep, std::chrono::nanoseconds lasted,
-                    std::chrono::nanoseconds silent);
+                std::chrono::nanoseconds silent);
 
 // The state of its run, and the reason. A worker that was silent for too long counts as interrupted
 // if the coordinator was paused in that time. It is unknown whether it would have reported.

@@ -50,7 +50,10 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
   add_integer(app, "--timing-retries", sweep.timing_retries, 0, 10,
               "how often a disturbed timing is repeated, after all other runs (default 1)")
       ->group(kGroup);
-  add_duration(app, "--timeout", sweep.timeout, "end a run that takes longer. It is cut off, which is no failure: what it reached counts")->group(kGroup);
+  add_duration(
+      app, "--timeout", sweep.timeout,
+      "end a run that takes longer. It is cut off, which is no failure: what it reached counts")
+      ->group(kGroup);
   app.add_option_function<std::string>(
          "--budget",
          [&sweep](const std::string& text) {

@@ -45,7 +45,7 @@ struct SweepResult {
   int64_t elsewhere = 0;  // being run by another process
   int64_t finished = 0, diverged = 0, failed = 0, interrupted = 0;
   int64_t cut_off = 0, cut_off_before = 0;  // by --timeout, which is no failure
-  int64_t timed_again = 0;  // disturbed timings that were repeated
+  int64_t timed_again = 0;                  // disturbed timings that were repeated
   // Finished timing runs, of this sweep or earlier, that do not count because they were disturbed.
   int64_t tainted = 0;
   // Left out after max_failures, after an interruption or for lack of time.

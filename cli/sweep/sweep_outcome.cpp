@@ -83,8 +83,7 @@ int finish_sweep(const Experiment& experiment, const SweepResult& result) {
   }
   line += counted(result.finished, "finished") + counted(result.diverged, "diverged") +
           counted(result.cut_off, "cut off by --timeout") + counted(result.failed, "failed") +
-          counted(result.interrupted, "interrupted") +
-          counted(result.done_before, "done before") +
+          counted(result.interrupted, "interrupted") + counted(result.done_before, "done before") +
           counted(result.timed_again, "timed again after a disturbance") +
           counted(result.tainted, "tainted (--rerun tainted times them again)") +
           counted(result.failed_before,

@@ -80,7 +80,8 @@ std::string line_of(const RunAtWork& run) {
 }  // namespace
 
 int64_t SweepStatus::runs() const {
-  return finished + diverged + cut_off + to_do + static_cast<int64_t>(running.size() + failed.size());
+  return finished + diverged + cut_off + to_do +
+         static_cast<int64_t>(running.size() + failed.size());
 }
 
 std::vector<SweepStatus> sweep_status(const Snapshot& snapshot, const std::string& experiment) {

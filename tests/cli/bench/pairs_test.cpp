@@ -66,6 +66,21 @@ TEST(Pairs, AColdCallSaysItselfHowLongItTook) {
   EXPECT_NEAR(times[0][1], 200, 1e-6);
 }
 
+TEST(Pairs, ACaseIsCalledForTheTimeOfItsWarmUp) {
+  int64_t calls = 0;
+  KernelCase kernel;
+  kernel.run = [&] { ++calls; };
+  BenchEffort effort;
+  effort.min_time = Nanoseconds(1);
+  EXPECT_EQ(timed_case(kernel, effort).calls, 1);
+  EXPECT_EQ(calls, 3) << "unless told";
+  effort.warmup = std::chrono::milliseconds(20);
+  const auto begin = std::chrono::steady_clock::now();
+  timed_case(kernel, effort);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, effort.warmup);
+  EXPECT_GT(calls, 100);
+}
+
 BenchEffort effort(int64_t repetitions) {
   BenchEffort effort;
   effort.repetitions = repetitions;
