@@ -71,6 +71,24 @@ std::vector<std::string> changed_experiments(const std::vector<std::string>& fil
   return changed;
 }
 
+void require_clean(const std::string& flag, const std::vector<std::string>& files) {
+  const std::string_view sha = APPROX_GIT_SHA;
+  if (sha == "unknown" || sha.empty()) {
+    throw usage_error("{}: the program does not know its commit; build it inside its repository",
+                      flag);
+  }
+  if (APPROX_GIT_DIRTY != 0) {
+    throw usage_error(
+        "{}: the program was built from sources with uncommitted changes ({}-dirty); commit them "
+        "and build again",
+        flag, sha.substr(0, 12));
+  }
+  const auto changed = changed_experiments(files);
+  if (changed.empty()) return;
+  throw usage_error("{}: changed since the program was built: {}; commit and build again", flag,
+                    fmt::join(changed, ", "));
+}
+
 void mark_changed(Json& environment, const std::vector<std::string>& changed) {
   if (changed.empty()) return;
   environment["changed_files"] = changed;

@@ -10,6 +10,7 @@
 #include "base/outputs.h"
 #include "cli/bench/bench_kernel.h"
 #include "cli/command.h"
+#include "cli/environment.h"
 #include "cli/flags.h"
 #include "cli/python_flags.h"
 #include "cli/store.h"
@@ -390,6 +391,9 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
     if (only_plan) print_plan(experiment, options.db, flags->sweep, flags->format == "json");
     check_any_possible(experiment);
     if (only_plan) return;
+    if (flags->sweep.require_clean && !flags->dry_run) {
+      require_clean("--require-clean", experiment.files);
+    }
     if (flags->slurm.on) return sweep_on_cluster(experiment, options, *flags, submitted, *command);
     if (!experiment.as<Trainings>()) return sweep_item(experiment, options, *flags);
     const SweepResult result = run_experiment(experiment, options, flags->sweep);

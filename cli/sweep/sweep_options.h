@@ -36,6 +36,7 @@ struct SweepOptions {
   std::string record_folder;
   int64_t record_epochs = 1, record_steps = 0;
   RankOptions ranks;  // for runs of several ranks
+  bool require_clean = false;
 };
 
 struct SweepResult {

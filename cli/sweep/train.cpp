@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/environment.h"
 #include "cli/flags.h"
 #include "cli/python_flags.h"
 #include "cli/ranks/job.h"
@@ -119,6 +120,7 @@ void train(TrainFlags& flags, const GlobalOptions& options) {
   if (!experiment.runs()[0].excluded.empty()) {
     throw usage_error("train: this run cannot be done: {}", experiment.runs()[0].excluded);
   }
+  if (flags.sweep.require_clean) require_clean("--require-clean", experiment.files);
   auto& runs = std::get<Trainings>(experiment.work).runs;
   for (const auto& line : idle_lines(runs)) {
     std::fputs(fmt::format("approxtrain: {}\n", line).c_str(), stderr);

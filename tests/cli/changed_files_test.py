@@ -9,6 +9,14 @@ from program import Folder, expect, expect_equal, finish
 EXPERIMENTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../experiments")
 
 
+def clean(folder, *words):
+    """Exit code and message of a sweep that asks for clean sources, and the runs it leaves."""
+    code, _, err = folder.run("sweep", *words, "--db", "clean.db", "--method", "dense", "--seeds",
+                              "0", "--set", "purpose=accuracy", "--progress", "none",
+                              "--require-clean")
+    return code, err, os.path.exists(folder.file("clean.db"))
+
+
 def origin(folder, seed, spec="@quickstart"):
     """What the run of that seed says: its changed files, and whether it is dirty."""
     code, _, err = folder.run("sweep", spec, "--db", "t.db", "--seeds", str(seed), "--method",
@@ -25,12 +33,31 @@ with Folder() as folder:
     changed, built_dirty = origin(folder, 0)
     expect_equal(changed, None, "as the program was built with")
 
+    code, err, ran = clean(folder, "@quickstart")
+    if built_dirty:
+        expect(err.startswith("approxtrain: --require-clean: the program was built from sources "
+                              "with uncommitted changes ("), err)
+        expect_equal((code, err.count("\n"), ran), (2, 1, False), "a dirty build is refused")
+        code, _, err = folder.run("train", "--network", "small_cnn", "--dataset", "mnist14",
+                                  "--require-clean")
+        expect_equal((code, "uncommitted" in err), (2, True), f"train ({err})")
+        code, out, err = folder.run("sweep", "@quickstart", "--dry-run", "--require-clean")
+        expect_equal(code, 0, f"a plan starts nothing ({err})")
+    else:
+        expect_equal((code, ran), (0, True), f"a clean build ({err})")
+
     recipe = folder.file("experiments/recipes/mnist14_sgd.toml")
     with open(recipe, "a", encoding="utf-8") as out:
         out.write("# changed\n")
     changed, dirty = origin(folder, 1)
     expect_equal(changed, ["experiments/recipes/mnist14_sgd.toml"], "a changed recipe")
     expect_equal(dirty, 1, "a changed recipe is dirty")
+
+    if not built_dirty:
+        code, err, _ = clean(folder, "@quickstart", "--seeds", "9")
+        expect_equal((code, err), (2, "approxtrain: --require-clean: changed since the program was "
+                                      "built: experiments/recipes/mnist14_sgd.toml; commit and "
+                                      "build again\n"), "a changed recipe is refused")
 
     with open(folder.file("experiments/quickstart.toml"), "a", encoding="utf-8") as out:
         out.write("# changed as well\n")
