@@ -18,6 +18,7 @@
 #include "cli/text.h"
 #include "core/config/catalogue.h"
 #include "core/config/dense.h"
+#include "core/data/dataset.h"
 #include "core/experiment/recipe_reader.h"
 
 namespace approx {
@@ -83,6 +84,13 @@ void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptio
     environment["threads"] = flags.threads;
     const auto device = given("device");
     environment["device"] = device.empty() ? "cpu" : device;
+    if (const auto name = given("dataset"); !name.empty()) {
+      const auto data = open_dataset(name, options.data_dir, /*verify=*/false);
+      environment["dataset"] = {{"name", data.name},
+                                {"variant", data.variant},
+                                {"sha256", data.sha256},
+                                {"lossy", data.lossy}};
+    }
     mark_changed(environment, changed_experiments(flags.files));
     Json params = Json::object();
     for (const auto& [name, value] : parse_spec(request.params.full_text()).arguments) {

@@ -8,6 +8,7 @@
 #include "core/config/dense.h"
 #include "results/papers/line.h"
 #include "results/papers/table.h"
+#include "results/records/lossy_data.h"
 
 namespace approx {
 namespace {
@@ -166,6 +167,24 @@ void add_content(const Json& content, Table& table) {
   }
 }
 
+// The note on the images that a study read, if they are lossy. Studies of earlier programs name
+// their data set only: it is the one that runs of the store read under that name.
+std::string lossy_note_of(SQLite::Database& db, const std::string& environment,
+                          const std::string& params) {
+  const auto member = [](const Json& json, const char* key) {
+    return json.is_object() ? json.value(key, Json()) : Json();
+  };
+  const Json name = member(Json::parse(params, nullptr, /*allow_exceptions=*/false), "dataset");
+  if (!name.is_string()) return "";
+  const Json data =
+      member(Json::parse(environment, nullptr, /*allow_exceptions=*/false), "dataset");
+  const Json lossy = member(data, "lossy");
+  const bool is_lossy = lossy.is_boolean()
+                            ? lossy.get<bool>()
+                            : lossy_datasets(db, "").contains(name.get<std::string>());
+  return is_lossy ? lossy_note({name.get<std::string>()}) : "";
+}
+
 // Of a study that is not in the store.
 Columns<PaperLine> missing_columns() {
   return {{.name = "item", .value = &PaperLine::item},
@@ -183,8 +202,9 @@ Table paper_study_table(const Snapshot& snapshot, const Experiment& layout,
   Json content;
   for_each_row(
       snapshot.db(),
-      "SELECT content, hostname, git_sha, name FROM v_study JOIN host USING(host_id) JOIN build "
-      "USING(build_id) WHERE experiment = ? ORDER BY study_run_id DESC LIMIT 1",
+      "SELECT content, hostname, git_sha, name, environment, params FROM study_run JOIN host "
+      "USING(host_id) JOIN build USING(build_id) WHERE experiment = ? "
+      "ORDER BY study_run_id DESC LIMIT 1",
       [&](SQLite::Statement& row) {
         content = Json::parse(text_at(row, 0), nullptr, /*allow_exceptions=*/false);
         if (!content.is_object()) return;
@@ -193,6 +213,8 @@ Table paper_study_table(const Snapshot& snapshot, const Experiment& layout,
         add_content(content, table);
         add_notes(table, {fmt::format("measured on {} with {}", text_at(row, 1),
                                       text_at(row, 2).substr(0, 12))});
+        const auto lossy = lossy_note_of(snapshot.db(), text_at(row, 4), text_at(row, 5));
+        if (!lossy.empty()) add_notes(table, {lossy});
       },
       shown.id);
   if (!found) {

@@ -8,11 +8,13 @@
 #include <optional>
 #include <ranges>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/numbers.h"
 #include "results/records/contents.h"
 #include "results/records/kernels.h"
+#include "results/records/lossy_data.h"
 #include "results/render/column.h"
 #include "results/rows/rows.h"
 #include "results/stats/stats.h"
@@ -364,6 +366,9 @@ Table report_compare(const Snapshot& a, const Snapshot& b, const ReportOptions& 
           "{0:.0f} %, from {1} processes of each on. For kernels, timed in one process each, the "
           "bound is {2:.0f} %",
           100 * kLeastEffect, kProcessesForAVerdict, 100 * kLeastEffectOfOneProcess)};
+  auto lossy = lossy_datasets(a.db(), "");
+  lossy.merge(lossy_datasets(b.db(), ""));
+  if (auto note = lossy_note(lossy); !note.empty()) table.notes.push_back(std::move(note));
   return table;
 }
 

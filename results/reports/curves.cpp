@@ -77,6 +77,8 @@ Table report_curves(const Snapshot& snapshot, const ReportOptions& options) {
           {.name = "hi", .value = [](const Line& line) { return end_of(line.summary, 1); }},
           {.name = "min", .value = &Line::least},
           {.name = "max", .value = &Line::most}});
+  const NoteLetters letters = letters_of(lines);
+  append(columns, {notes_column<Line>(letters)});
   return table_of(options.experiment, columns, lines);
 }
 

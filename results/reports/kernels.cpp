@@ -206,6 +206,7 @@ Table report_kernels(const Snapshot& snapshot, const ReportOptions& /*options*/)
 
 REGISTER_REPORT("kernels", report_kernels)
     .at(9)
+    .without_images()
     .about("Kernel benchmarks: the newest result of each case")
     .made_of("kernel benchmarks (bench-kernel)")
     .drawn_by("kernels")

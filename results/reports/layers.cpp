@@ -118,6 +118,8 @@ Table report_layers(const Snapshot& snapshot, const ReportOptions& options) {
                    {.name = "density", .value = density},
                    {.name = "variants", .value = variants},
                    {.name = "n", .value = via(&Line::runs, &std::set<int64_t>::size)}});
+  const NoteLetters letters = letters_of(lines);
+  append(columns, {notes_column<Line>(letters)});
   return table_of(options.experiment, columns, lines);
 }
 

@@ -25,6 +25,8 @@ struct Report {
   std::string script;   // plots/SCRIPT.gp draws its CSV; "" where there is no picture
   // Whether it is about the experiments' runs, and can be restricted to one experiment.
   bool of_experiment = true;
+  // Whether its numbers depend on the images. Its table then says which data sets are lossy.
+  bool of_images = true;
   // Place in --help, from 1; reports with equal places are sorted by name.
   int place = std::numeric_limits<int>::max();
   // Makes the table of a store. Throws Error(kDatabase) for a store that this program did not
@@ -36,19 +38,24 @@ struct Report {
   Report& made_of(std::string text) { return needs = std::move(text), *this; }
   Report& drawn_by(std::string name_of_script) { return script = std::move(name_of_script), *this; }
   Report& of_the_store() { return of_experiment = false, *this; }
+  Report& without_images() { return of_images = false, *this; }
   Report& at(int position) { return place = position, *this; }
 };
 
 // All reports in the order of their places.
 std::vector<const Report*> reports();
 
+// Adds the note on lossy data to a table that has rows and no such note yet.
+void note_lossy_data(const Snapshot& snapshot, const ReportOptions& options, Table& table);
+
 // Registers a report. A table without a name gets the name of its report.
 template <typename Make>
 Report& register_report(const std::string& name, Make make) {
   auto& report = Registry<Report>::instance().add(name);
-  report.make = [name, make](const Snapshot& snapshot, const ReportOptions& options) {
+  report.make = [&report, name, make](const Snapshot& snapshot, const ReportOptions& options) {
     Table table = make(snapshot, options);
     if (table.name.empty()) table.name = name;
+    if (report.of_images) note_lossy_data(snapshot, options, table);
     return table;
   };
   return report;

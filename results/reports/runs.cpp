@@ -76,6 +76,8 @@ constexpr RunColumn kRunColumns[] = {
     {"cpu", "h.cpu_model"},
     {"git_sha", "b.git_sha"},
     {"dirty", "b.dirty"},
+    {"lossy_data",
+     "coalesce((SELECT d.lossy FROM dataset d WHERE d.dataset_id = r.dataset_id), 0)"},
     {"started_utc", "r.started_utc"},
     {"run_key", "c.run_key"},
     {"error", "r.error", "error", shortened_text},

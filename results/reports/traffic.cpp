@@ -120,6 +120,7 @@ Table report_traffic(const Snapshot& snapshot, const ReportOptions& options) {
 
 REGISTER_REPORT("traffic", report_traffic)
     .at(12)
+    .without_images()
     .about("Bytes that a rank sends in a step, by layer, beside exact training")
     .made_of("trainings by several ranks (--ranks)");
 

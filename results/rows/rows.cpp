@@ -338,6 +338,7 @@ RowSet::RowSet(Contents contents, bool include_tainted, std::optional<double> ta
   group();
   find_dense();
   for (auto& row : rows_) find_timings(row);
+  for (auto& row : rows_) count(row);
   if (depth == Depth::kJudged) judge();
   find_differing();
 }
@@ -353,7 +354,6 @@ std::shared_ptr<const RowSet> rows_of(const Snapshot& snapshot, const ReportOpti
 
 void RowSet::judge() {
   for (auto& row : rows_) {
-    count(row);
     judge_accuracy(row);
     judge_loss(row);
     judge_time(row);

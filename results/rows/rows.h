@@ -162,8 +162,8 @@ std::vector<double> losses_beyond(const std::vector<PairedLoss>& pairs, const Ma
 // All rows of a store's contents, in the order of their first cells. Each report begins with them.
 class RowSet {
  public:
-  // How much of the rows is computed. kGrouped: the cells of each row and its dense row. kJudged:
-  // their statistics too.
+  // How much of the rows is computed. kGrouped: the cells of each row, its dense row, how its runs
+  // ended and the notes on that. kJudged: statistics too.
   enum class Depth { kGrouped, kJudged };
 
   // Throws as read_contents() does.

@@ -273,6 +273,33 @@ TEST_F(PaperReport, ShowsTheLastStudyAndSaysWhenThereIsNone) {
             "printed in the paper: of 10 of 100 (count): crs 0.5, bernoulli 0.25");
 }
 
+// The data set's own record decides, and for studies without one what runs read under its name.
+TEST_F(PaperReport, AStudyOfLossyImagesSaysSo) {
+  Experiment experiment = experiment_of({}, "paper:figure");
+  experiment.item = experiment.id;
+  experiment.work = StudyItem{.name = "densities"};
+  const auto says = [&] {
+    const auto notes = report_paper(Snapshot(path_), experiment, experiment).notes;
+    return std::ranges::count(notes, "lossy data: the images of cifar10 went through JPEG") > 0;
+  };
+  const auto add = [&](const Json& data) {
+    auto environment = environment_of();
+    environment.erase("dataset");
+    if (!data.is_null()) environment["dataset"] = data;
+    RunStore(path_, RunStore::Mode::kWrite)
+        .add_study(environment, {.experiment = "paper:figure",
+                                 .name = "densities",
+                                 .params = {{"dataset", "cifar10"}},
+                                 .content = {{"columns", {"x"}}, {"rows", {{1}}}}});
+  };
+  add(nullptr);
+  EXPECT_FALSE(says()) << "nothing is known of it";
+  add({{"name", "cifar10"}, {"lossy", true}});
+  EXPECT_TRUE(says());
+  add({{"name", "cifar10"}, {"lossy", false}});
+  EXPECT_FALSE(says());
+}
+
 // Of convolutions 60 ms: 20 are data gradients, of which the method's take 15 and by the share of
 // their work 10. A linear layer is beside the point.
 TEST_F(PaperReport, NumbersMadeOfLayerTimesStandBesideThePapers) {
