@@ -138,6 +138,58 @@ constexpr CheckRule kRules[] = {
      "FROM layer_metric m JOIN run USING(run_id) WHERE state = 'finished' AND "
      "run_id IN (SELECT run_id FROM layer_traffic) AND NOT EXISTS "
      "(SELECT 1 FROM layer_traffic t WHERE t.run_id = m.run_id AND t.layer = m.layer)"},
+    {"seeds have a partner",
+     "WITH labels AS (SELECT DISTINCT experiment_id, method_label FROM experiment_cell "
+     "JOIN cell USING(cell_id) WHERE method = 'dense'), "
+     // An excluded one has its reason and no cell.
+     "exact AS MATERIALIZED (SELECT DISTINCT experiment_id, network_label, dataset, seed "
+     "FROM experiment_cell JOIN labels USING(experiment_id, method_label) "
+     "WHERE purpose = 'accuracy'), "
+     "compared AS MATERIALIZED (SELECT DISTINCT experiment_id, network_label, dataset FROM exact) "
+     "SELECT DISTINCT 'cell ' || c.cell_id || ': ' || c.method || ' has seed ' || m.seed || "
+     "', which its experiment gives to no exact training' FROM experiment_cell m "
+     "JOIN compared USING(experiment_id, network_label, dataset) JOIN cell c USING(cell_id) "
+     "LEFT JOIN exact x USING(experiment_id, network_label, dataset, seed) "
+     "WHERE m.purpose = 'accuracy' AND c.method <> 'dense' AND x.seed IS NULL AND "
+     "c.cell_id IN (SELECT cell_id FROM run WHERE state = 'finished')"},
+    {"targets to stop at have an origin",
+     "SELECT 'cell ' || cell_id || ' stops at ' || stop_at || ', which no experiment of it says' "
+     "FROM cell c WHERE stop_at <> 0 AND NOT EXISTS (SELECT 1 FROM experiment_cell m "
+     "JOIN experiment e USING(experiment_id) WHERE m.cell_id = c.cell_id AND "
+     "(abs(coalesce(e.target_value, 9) - stop_at) < 1e-9 OR instr(e.text, 'stop_at') > 0 OR "
+     "instr(e.command_line, 'stop_at') > 0))"},
+    {"what ended early is marked",
+     "WITH ends AS (SELECT r.run_id, r.state, r.error, c.stop_at, CASE WHEN json_valid(recipe) "
+     "THEN "
+     "json_extract(recipe, '$.epochs') END AS epochs, (SELECT max(epoch) FROM metric m WHERE "
+     "m.run_id = r.run_id AND name = 'accuracy' AND split = 'test') AS epoch, "
+     "(SELECT max(value) FROM metric m WHERE m.run_id = r.run_id AND name = 'accuracy' AND "
+     "split IN ('test', 'holdout')) AS best FROM run r JOIN cell c USING(cell_id) "
+     "WHERE c.purpose = 'accuracy') "
+     "SELECT 'run ' || run_id || ' is finished and ended in epoch ' || epoch || ' of ' || epochs "
+     "FROM ends WHERE state = 'finished' AND stop_at = 0 AND epoch < epochs - 1 UNION ALL "
+     "SELECT 'run ' || run_id || ' ended in epoch ' || epoch || ' of ' || epochs || ' without "
+     "reaching ' || stop_at FROM ends WHERE state = 'finished' AND stop_at > 0 AND "
+     "epoch < epochs - 1 AND best < stop_at UNION ALL "
+     "SELECT 'run ' || run_id || ' was cut off and does not say why' FROM ends "
+     "WHERE state IN ('timeout', 'oom') AND error = ''"},
+    {"numbers of papers are defined",
+     "WITH reports AS (SELECT name, report FROM experiment WHERE json_valid(report)), "
+     "entries AS (SELECT name, CASE json_type(report, '$.value') WHEN 'array' THEN "
+     "json_extract(report, '$.value') WHEN 'object' THEN "
+     "json_array(json(json_extract(report, '$.value'))) ELSE '[]' END AS list, "
+     "json_type(report, '$.paper') AS common FROM reports), "
+     "numbers AS (SELECT name, coalesce(json_extract(v.value, '$.quantity'), '') AS quantity, "
+     "coalesce(json_extract(v.value, '$.unit'), '') AS unit, "
+     "coalesce(json_extract(v.value, '$.basis'), 'measured-e2e') AS basis FROM entries, "
+     "json_each(list) v WHERE v.type = 'object' AND (common IS NOT NULL OR "
+     "json_type(v.value, '$.paper') IS NOT NULL)), "
+     "lacks AS (SELECT name, CASE WHEN quantity = '' THEN 'quantity' WHEN basis NOT IN "
+     "('measured-e2e', 'measured-kernel', 'measured-backward', 'estimated', 'count', 'unknown') "
+     "THEN 'known basis' WHEN unit = '' AND quantity IN ('accuracy', 'accuracy_loss', 'time', "
+     "'time_saved', 'compute_reduction') THEN 'unit' END AS lack FROM numbers) "
+     "SELECT name || ': a number of the paper has no ' || lack FROM lacks "
+     "WHERE lack IS NOT NULL"},
     {"cells belong to an experiment",
      "SELECT 'cell ' || cell_id || ' is in no experiment' FROM cell "
      "WHERE cell_id NOT IN (SELECT cell_id FROM experiment_cell WHERE cell_id IS NOT NULL)"},

@@ -93,6 +93,20 @@ TEST_F(MaintenanceTest, EachRuleIsBrokenByWhatItForbids) {
       {"ranks sent of each layer",
        "INSERT INTO layer_traffic VALUES(1, 'c', 1, 1, 1); "
        "INSERT INTO layer_metric VALUES(1, 'd', 'forward', 'dense', 1, 1, 0, 0, NULL)"},
+      {"seeds have a partner", "UPDATE experiment_cell SET seed = 7 WHERE cell_id = 4"},
+      {"targets to stop at have an origin", "UPDATE cell SET stop_at = 0.7 WHERE cell_id = 1"},
+      {"what ended early is marked",
+       "UPDATE cell SET recipe = json_set(recipe, '$.epochs', 9) WHERE cell_id = 1"},
+      {"what ended early is marked",
+       "UPDATE cell SET recipe = json_set(recipe, '$.epochs', 9), stop_at = 0.9 WHERE cell_id = 1"},
+      {"what ended early is marked", "UPDATE run SET state = 'timeout' WHERE run_id = 1"},
+      {"numbers of papers are defined",
+       "UPDATE experiment SET report = '{\"value\":{\"unit\":\"%\",\"paper\":[[1]]}}'"},
+      {"numbers of papers are defined",
+       "UPDATE experiment SET report = '{\"value\":[{\"quantity\":\"accuracy\",\"unit\":\"%\","
+       "\"basis\":\"guessed\",\"paper\":[[1]]}]}'"},
+      {"numbers of papers are defined",
+       "UPDATE experiment SET report = '{\"value\":{\"quantity\":\"accuracy\"},\"paper\":[[1]]}'"},
       {"cells belong to an experiment", "DELETE FROM experiment_cell WHERE cell_id = 1"},
       {"views agree with tables",
        "DROP VIEW v_final; CREATE VIEW v_final AS SELECT *, 0 AS run_id, 0 AS dataset_id "
