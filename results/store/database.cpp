@@ -264,7 +264,10 @@ const std::vector<Migration>& store_migrations() {
   return migrations;
 }
 
-std::string schema_text() { return fmt::format("{}\n{}", kSchemaSql, kViewsSql); }
+std::string schema_text() {
+  return fmt::format("{}\n{}\nPRAGMA user_version = {};\n", kSchemaSql, kViewsSql,
+                     newest(StoreOptions()));
+}
 
 SQLite::Database empty_store() {
   SQLite::Database db(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "results/reports/export.h"
 #include "results/store/database.h"
 #include "tests/results/filled_store.h"
@@ -263,9 +265,53 @@ TEST_F(MaintenanceTest, NothingIsExportedOutsideTheFolder) {
 }
 
 TEST_F(MaintenanceTest, TheSchemaMakesADatabase) {
-  SQLite::Database db(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-  db.exec(schema_text());
-  EXPECT_EQ(db.execAndGet("SELECT count(*) FROM v_paired").getInt(), 0);
+  {
+    SQLite::Database db(path_, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    db.exec(schema_text());
+    EXPECT_EQ(db.execAndGet("SELECT count(*) FROM v_paired").getInt(), 0);
+    EXPECT_EQ(db.execAndGet("PRAGMA user_version").getInt(), store_migrations().back().version);
+  }
+  const RunStore store(path_, RunStore::Mode::kWrite);  // a store like any other
+  EXPECT_EQ(check_store(path_), std::vector<std::string>());
+}
+
+// Scripts rely on these names. A column that goes or gets another meaning breaks them: do not
+// change a line, only add columns at its end, together with a new version of the schema.
+TEST_F(MaintenanceTest, TheViewsOfASchemaHaveTheseColumns) {
+  const std::string cell =
+      "cell_id run_key purpose method schedule network dataset seed split train_examples recipe "
+      "batch_size precision threads device train_subset stop_at";
+  const std::map<std::string, std::string> columns = {
+      {"v_cell", cell},
+      {"v_final", cell + " run_id host_id build_id dataset_id accuracy step epoch train_ns eval_ns "
+                         "wall_ns step_ns_median peak_rss_bytes"},
+      {"v_paired",
+       "method schedule network dataset split train_examples recipe batch_size precision "
+       "threads device host_id purpose seed run_id dense_run_id accuracy dense_accuracy "
+       "accuracy_loss speedup"},
+      {"v_timing", cell + " run_id host_id build_id timing_valid taint pair dense_steps dense_ns "
+                          "approx_steps approx_ns speedup core_share dense_clock_mhz "
+                          "approx_clock_mhz"},
+      {"v_kernel",
+       "kernel_run_id kernel_case_id experiment started_utc host_id build_id op method "
+       "variant shape label precision threads device n ns_median ns_q1 ns_q3 "
+       "baseline_ns_median ratio ratio_lo ratio_hi gflops dense_flops flops plan_ns "
+       "max_abs_error max_rel_error special verdict reason baseline_variant chosen "
+       "density ceiling_gflops bytes memory_gbs"},
+      {"v_study",
+       "study_run_id experiment name params methods host_id build_id started_utc content"},
+  };
+  EXPECT_EQ(store_migrations().back().version, 9);
+  { const RunStore store(path_, RunStore::Mode::kWrite); }
+  std::map<std::string, std::string> found;
+  SQLite::Database db(path_, SQLite::OPEN_READONLY);
+  for_each_row(db,
+               "SELECT v.name, group_concat(c.name, ' ') FROM sqlite_master v, "
+               "pragma_table_info(v.name) c WHERE v.type = 'view' GROUP BY v.name",
+               [&](SQLite::Statement& row) {
+                 found[row.getColumn(0).getString()] = row.getColumn(1).getString();
+               });
+  EXPECT_EQ(found, columns);
 }
 
 }  // namespace
