@@ -39,7 +39,8 @@ def tables(folder):
     for db in databases:
         for report in REPORTS:
             yield program("report", report, "--db", db)
-    for report in ("table", "advice", "runs"):  # every column, of many rows
+    # Every column, of many rows; `layers` has thousands.
+    for report in ("table", "advice", "runs", "layers"):
         yield program("report", report, "--wide", "--db", study)
     with_papers = next(db for db in databases if db.endswith("wang2019.db"))
     for item in ("wang2019:table1", "wang2019:table3", "adelman2021:table1"):
