@@ -69,7 +69,7 @@ std::vector<std::string> names_of_experiments() {
 }
 
 std::vector<std::string> states_to_rerun() {
-  std::vector<std::string> names = {"tainted"};
+  std::vector<std::string> names = {"tainted", "older"};
   for (const RunState state : kEndStates) names.emplace_back(name(state));
   return names;
 }

@@ -18,6 +18,11 @@
 
 namespace approx {
 
+std::string program_commit() {
+  const std::string sha = APPROX_GIT_SHA;
+  return sha == "unknown" ? "" : sha;
+}
+
 Json program_environment() {
   utsname system{};
   uname(&system);
@@ -72,8 +77,8 @@ std::vector<std::string> changed_experiments(const std::vector<std::string>& fil
 }
 
 void require_clean(const std::string& flag, const std::vector<std::string>& files) {
-  const std::string_view sha = APPROX_GIT_SHA;
-  if (sha == "unknown" || sha.empty()) {
+  const auto sha = program_commit();
+  if (sha.empty()) {
     throw usage_error("{}: the program does not know its commit; build it inside its repository",
                       flag);
   }

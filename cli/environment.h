@@ -9,6 +9,9 @@
 
 namespace approx {
 
+// The commit that this program was built from; "" where it does not know one.
+std::string program_commit();
+
 // Reports the machine and the program. A value that cannot be read is "" or null. Cheap; opens no
 // library. The keys:
 // - hostname, fingerprint (sha256 of the machine's identity), cpu_model, instruction_sets;

@@ -167,7 +167,7 @@ class Coordinator {
     }
     // --rerun means the state that a run had when this sweep began, not what it came to since; and
     // the state of a run that this sweep tries once more says so itself (lost, interrupted).
-    if (status.attempts != next.attempts && !needs_run(status, {})) {
+    if (status.attempts != next.attempts && !needs_run(status, {}, "")) {
       count_before(*status.state, result);
       return;
     }

@@ -12,6 +12,7 @@
 
 #include "base/disk.h"
 #include "base/range.h"
+#include "cli/environment.h"
 #include "cli/sweep/work_left.h"
 #include "cli/tables.h"
 #include "cli/text.h"
@@ -125,6 +126,7 @@ class SweepPlan {
                       {"name", names[i]},
                       {"state", stored_state(known_[i])},
                       {"tainted", known_[i].tainted},
+                      {"older", is_older(known_[i], commit_)},
                       {"to_do", is_to_do(i)},
                       {"excluded", run.excluded},
                       {"cores", cores_of(run.config)},
@@ -214,7 +216,8 @@ class SweepPlan {
   }
 
   bool is_to_do(size_t i) const {
-    return distinct_.contains(&experiment_.runs()[i]) && needs_run(known_[i], sweep_.rerun);
+    return distinct_.contains(&experiment_.runs()[i]) &&
+           needs_run(known_[i], sweep_.rerun, commit_);
   }
 
   std::string state_text(size_t i) const {
@@ -223,6 +226,7 @@ class SweepPlan {
     if (!distinct_.contains(&experiment_.runs()[i])) return "a run above is the same";
     std::string state = known_[i].state ? stored_state(known_[i]) : "to do";
     if (known_[i].tainted) state += ", tainted";
+    if (is_older(known_[i], commit_)) state += ", older code";
     if (known_[i].state && is_to_do(i)) state += ", to do again";
     return state;
   }
@@ -233,6 +237,7 @@ class SweepPlan {
   const RunTimes times_;
   const RunSizes sizes_;
   const SweepOptions& sweep_;
+  const std::string commit_ = program_commit();
   const std::string folder_;  // of the results
   const std::optional<int64_t> free_;
   int64_t to_do_ = 0;

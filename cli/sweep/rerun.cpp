@@ -10,6 +10,7 @@ namespace approx {
 namespace {
 
 constexpr std::string_view kTaintedWord = "tainted";
+constexpr std::string_view kOlderWord = "older";
 constexpr std::string_view kStaleWord = "stale";  // as other tools call it
 
 }  // namespace
@@ -22,17 +23,20 @@ Rerun parse_rerun(std::string_view text) {
   std::vector<std::string> known;
   for (const RunState state : kEndStates) known.emplace_back(name(state));
   known.emplace_back(kTaintedWord);
+  known.emplace_back(kOlderWord);
   Rerun rerun;
   for (const auto& word : split_list(text)) {
     const auto state = find_named<RunState>(word);
     if (word == kStaleWord) {
       throw usage_error(
           "--rerun: runs by an earlier version of a method, a network or the data are always done "
-          "again; known: {}",
+          "again, and \"older\" is for other commits; known: {}",
           fmt::join(known, ", "));
     }
     if (word == kTaintedWord) {
       rerun.tainted = true;
+    } else if (word == kOlderWord) {
+      rerun.older = true;
     } else if (state && *state != RunState::kRunning) {
       rerun.states.push_back(*state);
     } else {
@@ -40,16 +44,23 @@ Rerun parse_rerun(std::string_view text) {
                         did_you_mean(word, known), fmt::join(known, ", "));
     }
   }
-  if (rerun.states.empty() && !rerun.tainted) {
+  if (rerun.states.empty() && !rerun.tainted && !rerun.older) {
     throw usage_error("--rerun: no state; known: {}", fmt::join(known, ", "));
   }
   return rerun;
 }
 
-bool needs_run(const CellStatus& status, const Rerun& rerun) {
+bool is_older(const CellStatus& status, std::string_view commit) {
+  if (!status.state || !is_result(*status.state)) return false;
+  const bool known = !commit.empty() && !status.commit.empty() && status.commit != "unknown";
+  return known && status.commit != commit;
+}
+
+bool needs_run(const CellStatus& status, const Rerun& rerun, std::string_view commit) {
   if (!status.state) return true;
   const RunState state = *status.state;
-  return is_done_again(state) || rerun.has(state) || (status.tainted && rerun.tainted);
+  return is_done_again(state) || rerun.has(state) || (status.tainted && rerun.tainted) ||
+         (rerun.older && is_older(status, commit));
 }
 
 }  // namespace approx

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "cli/environment.h"
 #include "cli/slurm/cluster.h"
 #include "cli/slurm/script.h"
 #include "cli/slurm/split.h"
@@ -85,13 +86,14 @@ Missing missing_runs(const Experiment& experiment, const std::string& db, const 
   std::optional<RunStore> store;
   if (fs::exists(db)) store.emplace(db, RunStore::Mode::kRead);
   Missing missing;
+  const auto commit = program_commit();
   for (const auto* run : distinct_runs(experiment)) {
     const CellStatus status = store ? store->status(run->key) : CellStatus();
     if (queued.contains(run->key)) {
       ++missing.queued;
     } else if (status.state == RunState::kRunning) {
       ++missing.at_work;
-    } else if (needs_run(status, rerun)) {
+    } else if (needs_run(status, rerun, commit)) {
       missing.runs.push_back(run);
     }
   }

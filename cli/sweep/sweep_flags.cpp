@@ -44,7 +44,8 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
   app.add_option_function<std::string>(
          "--rerun", [&sweep](const std::string& text) { sweep.rerun = parse_rerun(text); },
          "repeat runs that ended in these states: failed, oom, timeout, diverged, finished, "
-         "tainted (disturbed timing). Interrupted and lost runs are always repeated")
+         "tainted (disturbed timing), older (results of another commit). Interrupted and lost runs "
+         "are always repeated")
       ->type_name("STATE,...")
       ->group(kGroup);
   add_integer(app, "--timing-retries", sweep.timing_retries, 0, 10,

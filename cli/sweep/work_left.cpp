@@ -4,6 +4,8 @@
 #include <set>
 #include <string>
 
+#include "cli/environment.h"
+
 namespace approx {
 
 std::string describe(const PlannedRun& run) {
@@ -27,6 +29,7 @@ void count_before(RunState state, SweepResult& result) {
 
 WorkLeft work_left(const Experiment& experiment, const RunStore& store, const Rerun& rerun) {
   WorkLeft left;
+  const auto commit = program_commit();
   const auto& runs = experiment.runs();
   left.before.excluded =
       std::ranges::count_if(runs, [](const PlannedRun& run) { return !run.excluded.empty(); });
@@ -34,7 +37,7 @@ WorkLeft work_left(const Experiment& experiment, const RunStore& store, const Re
     const CellStatus status = store.status(run->key);
     if (status.state == RunState::kRunning) {
       left.elsewhere.push_back(run);
-    } else if (needs_run(status, rerun)) {
+    } else if (needs_run(status, rerun, commit)) {
       left.to_do.emplace_back(run, status.attempts);
     } else {
       count_before(*status.state, left.before);

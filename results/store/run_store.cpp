@@ -71,8 +71,8 @@ struct RunStore::Impl {
     for_each_row(
         db,
         "SELECT c.cell_id, (SELECT count(*) FROM run WHERE cell_id = c.cell_id), r.state, r.error, "
-        "r.run_id, c.purpose = 'timing' AND r.state = 'finished' AND NOT r.timing_valid "
-        "FROM cell c LEFT JOIN run r ON r.cell_id = c.cell_id "
+        "r.run_id, c.purpose = 'timing' AND r.state = 'finished' AND NOT r.timing_valid, b.git_sha "
+        "FROM cell c LEFT JOIN run r ON r.cell_id = c.cell_id LEFT JOIN build b USING(build_id) "
         "WHERE c.run_key = ? ORDER BY r.attempt DESC LIMIT 1",
         [&](SQLite::Statement& row) {
           status.cell_id = row.getColumn(0).getInt64();
@@ -82,6 +82,7 @@ struct RunStore::Impl {
             status.error = text_at(row, 3);
             status.run_id = row.getColumn(4).getInt64();
             status.tainted = row.getColumn(5).getInt() != 0;
+            status.commit = text_at(row, 6);
           }
         },
         std::string(run_key));

@@ -35,6 +35,7 @@ struct CellStatus {
   std::optional<RunState> state;  // of the last attempt; nothing without attempts
   std::string error;
   bool tainted = false;  // a timing run that finished, but was disturbed or shared the machine
+  std::string commit;  // of the sources that computed the last attempt; "" or "unknown": not known
 };
 
 // Whether an experiment gives up cells without a run that it no longer asks for.

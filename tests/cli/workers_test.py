@@ -318,6 +318,38 @@ def timing():
                      "--rerun tainted: attempts")
 
 
+def results_of_older_code():
+    """Of another commit than the program's: they count, and are repeated on demand."""
+    with Folder(ONE) as folder:
+        code, _, err = folder.sweep()
+        expect_equal(code, 0, err)
+        code, out, _ = folder.sweep("--dry-run")
+        expect("older" not in out, f"of this commit: {out}")
+        code, _, err = folder.sweep("--rerun", "older")
+        expect("nothing left to do, 2 done before" in err, f"of this commit: {err}")
+
+        folder.change(f"UPDATE build SET git_sha = '{40 * '0'}'")
+        code, out, _ = folder.sweep("--dry-run")
+        expect("| finished, older code" in out and " 0 to do" in out, f"older: {out}")
+        code, out, _ = folder.sweep("--dry-run", "--format", "json")
+        expect_equal([run["older"] for run in json.loads(out)["runs"]], [True, True], "older")
+        code, _, err = folder.sweep()
+        expect("nothing left to do, 2 done before" in err, f"unasked: {err}")
+        code, out, _ = folder.sweep("--dry-run", "--rerun", "older,failed")
+        expect("| finished, older code, to do again" in out and " 2 to do" in out, out)
+        code, _, err = folder.sweep("--rerun", "older")
+        expect_equal(code, 0, err)
+        expect_equal(folder.query("SELECT attempt FROM run ORDER BY run_id"),
+                     [(1,), (1,), (2,), (2,)], "attempts")
+        code, out, _ = folder.sweep("--dry-run", "--rerun", "older")
+        expect("older" not in out and " 0 to do" in out, f"again: {out}")
+
+        # Of a build that knows no commit nobody can tell.
+        folder.change("UPDATE build SET git_sha = 'unknown'")
+        code, out, _ = folder.sweep("--dry-run", "--rerun", "older")
+        expect("older" not in out and " 0 to do" in out, f"unknown: {out}")
+
+
 def worker_files():
     with Folder(ONE) as folder:
         folder.sweep("--seeds", "0", fake="0=talk")
@@ -343,5 +375,6 @@ a_run_that_cannot_be_started_costs_itself()
 what_is_at_work_ends_in_order_where_the_store_fails()
 timings_of_two_users()
 timing()
+results_of_older_code()
 worker_files()
 finish()
