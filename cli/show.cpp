@@ -5,14 +5,40 @@
 
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/method_card.h"
 #include "cli/tables.h"
 #include "results/reports/run_details.h"
 
 namespace approx {
+namespace {
+
+void add_show_method(CLI::App& show, GlobalOptions& options) {
+  struct MethodFlags {
+    std::string name, format;
+  };
+  auto* method = show.add_subcommand(
+      "method",
+      "Show what a method does and costs, where it pays and where not, and what the database has");
+  method->footer("approxtrain show method zero");
+  const auto flags = std::make_shared<MethodFlags>();
+  method->add_option("METHOD", flags->name, "name of a method; `list methods` shows all")
+      ->required();
+  add_choice(*method, "--format", flags->format, {"md", "json"}, "Markdown or one JSON document");
+  method->callback([flags, &options] {
+    const auto& info = Catalogue::embedded().method(flags->name);
+    const Json card = method_card(info, Snapshot::or_empty(options.db));
+    const auto text = flags->format == "json" ? json_text(card, 1) + "\n" : card_text(card);
+    std::fputs(text.c_str(), stdout);
+  });
+}
+
+}  // namespace
 
 void add_show(CLI::App& app, GlobalOptions& options) {
-  auto* show = app.add_subcommand("show", "Show everything about one run");
-  show->footer("approxtrain show run 12 --db results.db");
+  auto* show = app.add_subcommand("show", "Show everything about one run or one method");
+  show->footer(
+      "approxtrain show run 12 --db results.db\n"
+      "approxtrain show method zero");
   show->require_subcommand(1);
 
   struct RunFlags {
@@ -38,6 +64,7 @@ void add_show(CLI::App& app, GlobalOptions& options) {
     }
     std::fputs(text.c_str(), stdout);
   });
+  add_show_method(*show, options);
 }
 
 }  // namespace approx
