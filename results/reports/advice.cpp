@@ -303,10 +303,17 @@ std::string advice_target_text(const AdviceLine& line) {
   return text;
 }
 
+// The word for a loss beside its margin: that of loss_part(), whatever obstacles it has.
+NonInferiority verdict_of_loss(const AdviceLine& line) {
+  if (line.row->notes[kDiverged]) return NonInferiority::kInferior;
+  if (line.row->loss.n < kSeedsForAVerdict) return NonInferiority::kInconclusive;
+  return line.test.verdict;
+}
+
 // `across`: whether some line is held against an exact step of another precision. `curves`: whether
-// some has exact trainings of several lengths.
+// some has exact trainings of several lengths. `margin_given`: whether the user set the margin.
 Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters, bool across,
-                                   bool curves) {
+                                   bool curves, bool margin_given) {
   using Line = AdviceLine;
   const auto what = row_columns<Line>(set);
   const auto method = [&letters](const Line& line) {
@@ -333,6 +340,9 @@ Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters
   const auto lead = [](auto... of) { return via(&Line::control, &SameTime::advantage, of...); };
   const auto control = [](auto of) { return via(&Line::control, of); };
   const auto since = [](const Line& line) { return line.origin.since.substr(0, 10); };
+  const auto loss_verdict = [](const Line& line) {
+    return line.margin ? Field(std::string(name(verdict_of_loss(line)))) : Field();
+  };
   append(columns, {{"loss_pp", "loss, pp", loss(),
                     [&set](const Line& line) { return advice_loss_text(set, line); }},
                    {.name = "loss_pp_lower", .value = via(&Line::test, &NonInferiorityTest::lower)},
@@ -341,6 +351,10 @@ Columns<AdviceLine> advice_columns(const RowSet& set, const NoteLetters& letters
                    {.name = "loss_p", .value = loss(&PairedDifference::p)},
                    {.name = "loss_p_holm", .value = via(&Line::row, &Row::loss_p_holm)},
                    number_column<Line>("margin_pp", "margin, pp", &Line::margin, "{:.2f}"),
+                   {.name = "loss_verdict",
+                    .header = "loss within the margin",
+                    .value = loss_verdict,
+                    .shown = margin_given},
                    {"measured_utc", "measured", via(&Line::origin, &Origin::since), since},
                    {.name = "commit", .value = via(&Line::origin, &Origin::commit)},
                    {"iso_time_pp", "ahead of dense in the same time, pp", lead(), same_time_text},
@@ -409,7 +423,8 @@ Table report_advice(const Snapshot& snapshot, const ReportOptions& options) {
       std::ranges::any_of(lines, [](const AdviceLine& line) { return line.needed.has_curve(); });
   // Neither throughput nor seconds stand here.
   const auto letters = letters_of(lines, {kShared, kTimesElsewhere, kShortSeconds});
-  Table table = table_of(options.experiment, advice_columns(set, letters, across, curves), lines);
+  const auto columns = advice_columns(set, letters, across, curves, options.margin.has_value());
+  Table table = table_of(options.experiment, columns, lines);
   if (lines.empty()) return table;
   table.notes = {
       fmt::format(

@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "base/enum_text.h"
+
 namespace approx {
 
 inline constexpr double kConfidence = 0.95;
@@ -153,6 +155,12 @@ Interval wilson_interval(int64_t successes, int64_t n, double confidence = kConf
 
 // Whether a method is worse than its reference by no more than a margin.
 enum class NonInferiority { kNonInferior, kInferior, kInconclusive };
+
+constexpr auto enum_texts(NonInferiority) {
+  return std::to_array<EnumText<NonInferiority>>({{NonInferiority::kNonInferior, "NON-INFERIOR"},
+                                                  {NonInferiority::kInferior, "INFERIOR"},
+                                                  {NonInferiority::kInconclusive, "INCONCLUSIVE"}});
+}
 
 struct NonInferiorityTest {
   int64_t n = 0;

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <ranges>
+
 #include "results/stats/stats.h"
 #include "results/store/database.h"
 #include "tests/results/reports/report_test.h"
@@ -364,6 +368,33 @@ TEST_F(WorthTest, AccuraciesDecideWhereTheRatesAreEnclosed) {
                                  "the lowest that was tried"));
   EXPECT_THAT(both({}, enclosed("dense")),
               testing::HasSubstr("its learning rate is not enclosed: no other was tried for it"));
+}
+
+// The words stand beside a margin that was asked for; programs always read them.
+TEST_F(ReportTest, ALossBesideAMarginHasAWord) {
+  const auto word = [&](int64_t seeds, double loss, bool diverged = false) {
+    std::filesystem::remove(path_);
+    std::vector<Ran> runs;
+    for (int64_t seed = 0; seed < seeds; ++seed) {
+      const double wiggle = 0.001 * static_cast<double>(seed % 3);
+      runs.push_back(accuracy("dense", seed, {0.8}));
+      runs.push_back(accuracy("zero", seed, {0.8 - loss - wiggle}));
+    }
+    if (diverged) {
+      runs.back().events.back()["state"] = "diverged";
+      runs.back().end.state = RunState::kDiverged;
+    }
+    fill(runs);
+    const Table asked = made("advice", path_, {.margin = 1.0});
+    EXPECT_EQ(std::ranges::count(asked.text_columns, "loss within the margin"), 1);
+    EXPECT_EQ(std::ranges::count(made("advice", path_).text_columns, "loss within the margin"), 0);
+    return std::get<std::string>(at(asked, "zero", "loss_verdict"));
+  };
+  EXPECT_EQ(word(6, 0.002), "NON-INFERIOR");
+  EXPECT_EQ(word(6, 0.03), "INFERIOR");
+  EXPECT_EQ(word(6, 0.009), "INCONCLUSIVE");
+  EXPECT_EQ(word(5, 0.03), "INCONCLUSIVE") << "too few seeds";
+  EXPECT_EQ(word(6, 0.002, /*diverged=*/true), "INFERIOR");
 }
 
 // A tenth of an error that nobody measured is no number.
