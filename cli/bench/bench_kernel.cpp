@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "base/outputs.h"
+#include "base/text.h"
 #include "cli/bench/choices.h"
 #include "cli/bench/products.h"
 #include "cli/bench/rows.h"
@@ -371,6 +372,20 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
   add_real(*command, "--max-noise", flags->effort.max_noise, 0.1, 100,
            "largest half width of the interval, in percent; above it another round is measured "
            "(default 5)");
+  command
+      ->add_option_function<std::string>(
+          "--least-effect",
+          [flags](const std::string& text) {
+            const bool percent = text.ends_with('%');
+            const auto number = parse_real(trim(percent ? text.substr(0, text.size() - 1) : text));
+            if (!number || *number < 0.1 || *number > 50) {
+              throw usage_error("--least-effect: \"{}\" is not a percentage from 0.1 to 50",
+                                printable(text));
+            }
+            flags->effort.least_effect = *number / 100;
+          },
+          "smallest change of time that gets a verdict, in percent (default 2)")
+      ->type_name("PERCENT");
   add_duration(*command, "--timeout", flags->effort.timeout,
                "end a case after this time even if --max-noise or --min-samples is not reached, "
                "and say so (default: after five rounds)");

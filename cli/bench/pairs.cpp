@@ -1,8 +1,7 @@
 // Measured by Google Benchmark as a library. Its own random interleaving shuffles the repetitions
 // of all benchmarks together, which keeps drift from one side but leaves no two repetitions that
 // belong to each other. A ratio with an interval needs pairs, so each repetition is registered as a
-// benchmark of its own, in alternating order (exact, approximated; approximated, exact; ...), with
-// a number of iterations fixed beforehand.
+// benchmark of its own, with a number of iterations fixed beforehand.
 #include "cli/bench/pairs.h"
 
 #include <benchmark/benchmark.h>
@@ -12,6 +11,8 @@
 #include <cmath>
 #include <exception>
 #include <map>
+#include <numeric>
+#include <random>
 #include <string>
 
 #include "base/error.h"
@@ -91,9 +92,18 @@ void run_state(benchmark::State& state, const TimedCase& timed, std::exception_p
 Round measured(const std::vector<TimedCase>& cases, int64_t first, int64_t end) {
   Round round;
   benchmark::ClearRegisteredBenchmarks();
+  // Drawn, so that what changes in step with the measurement favours no case. Reversed in every
+  // second repetition, so that what drifts favours none either.
+  static std::mt19937 draws{std::random_device()()};
+  std::vector<size_t> order(cases.size());
+  std::iota(order.begin(), order.end(), 0);
   for (int64_t repetition = first; repetition < end; ++repetition) {
-    for (size_t i = 0; i < cases.size(); ++i) {
-      const size_t index = repetition % 2 == 0 ? i : cases.size() - 1 - i;
+    if ((repetition - first) % 2 == 0) {
+      std::ranges::shuffle(order, draws);
+    } else {
+      std::ranges::reverse(order);
+    }
+    for (const size_t index : order) {
       auto* registered =
           benchmark::RegisterBenchmark(benchmark_name(index, repetition).c_str(),
                                        [&round, &timed = cases[index]](benchmark::State& state) {
@@ -201,8 +211,20 @@ PairTimes measure_pairs(const KernelCase& baseline, const KernelCase& kernel,
   return pairs;
 }
 
-const char* verdict_of(const Ratio& ratio) {
-  switch (speed_change(ratio)) {
+std::string why_ambiguous(const Ratio& ratio, double least_effect) {
+  if (!ratio.lo || !ratio.hi || speed_change(ratio, least_effect) != SpeedChange::kUndecided) {
+    return "";
+  }
+  const std::string interval = fmt::format("the interval [{:.3f}, {:.3f}]", *ratio.lo, *ratio.hi);
+  if (*ratio.lo > 1 || *ratio.hi < 1) {
+    return fmt::format("{} lies beside 1, and the change is below {:g} %", interval,
+                       100 * least_effect);
+  }
+  return fmt::format("{} holds 1 and changes of {:g} %", interval, 100 * least_effect);
+}
+
+const char* verdict_of(const Ratio& ratio, double least_effect) {
+  switch (speed_change(ratio, least_effect)) {
     case SpeedChange::kFaster:
       return "faster";
     case SpeedChange::kSlower:

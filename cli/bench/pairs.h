@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cli/text.h"
@@ -18,6 +19,7 @@ struct BenchEffort {
   int64_t min_samples = 2;                               // in pairs
   double max_noise = 5;                                  // half width of the interval, in percent
   Nanoseconds timeout{0};                                // for a pair of cases; 0: none
+  double least_effect = kLeastEffect;                    // smaller changes get no verdict
   Nanoseconds warmup{0};  // least time of a case's calls before it is measured
 };
 
@@ -32,7 +34,8 @@ struct TimedCase {
 TimedCase timed_case(const KernelCase& kernel, const BenchEffort& effort);
 
 // Nanoseconds of one call of each case, for each repetition. The cases of a repetition are measured
-// next to each other; their order reverses from one repetition to the next. The calls are started
+// next to each other. Their order is drawn for every two repetitions and reversed in the second.
+// The calls are started
 // one after the other and waited for together, like those of a training step. A repetition is
 // measured again, a few times, if a device is throttled at its end; if it stays so, the repetition
 // is left out. Throws Error, also if none is left.
@@ -52,7 +55,11 @@ PairTimes measure_pairs(const KernelCase& baseline, const KernelCase& kernel,
                         const BenchEffort& effort);
 
 // The verdict on a ratio: "faster", "slower", "same", "ambiguous".
-const char* verdict_of(const Ratio& ratio);
+const char* verdict_of(const Ratio& ratio, double least_effect);
+
+// Why a ratio with an interval is ambiguous: "the interval [0.97, 1.05] holds 1 and more than 2 %".
+// "" for any other verdict.
+std::string why_ambiguous(const Ratio& ratio, double least_effect);
 
 // The median time of a call in nanoseconds, for work that is not a kernel case.
 double median_time(const std::function<void()>& work, int64_t repetitions);

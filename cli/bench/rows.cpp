@@ -75,7 +75,7 @@ bool passes_check(const KernelCase& kernel, Json& row) {
 }
 
 void set_times(Json& row, const std::vector<double>& ns, const std::vector<double>& baseline_ns,
-               const Ratio& ratio) {
+               const Ratio& ratio, const BenchEffort& effort) {
   row["ns"] = ns;
   row["baseline_ns"] = baseline_ns;
   row["ratio"] = ratio.ratio;
@@ -83,7 +83,17 @@ void set_times(Json& row, const std::vector<double>& ns, const std::vector<doubl
   row["ratio_hi"] = ratio.hi ? Json(*ratio.hi) : Json(nullptr);
   row["gflops"] = row["flops"].get<double>() / quantile(ns, 0.5);
   // A wide interval that excludes 1 still tells which is faster; the remark says how wide it is.
-  row["verdict"] = verdict_of(ratio);
+  row["verdict"] = verdict_of(ratio, effort.least_effect);
+}
+
+// What a reader of a verdict must know, after what disturbed it.
+void add_reasons(std::vector<std::string>& reasons, const Ratio& ratio, const BenchEffort& effort) {
+  if (const auto why = why_ambiguous(ratio, effort.least_effect); !why.empty()) {
+    reasons.push_back(why);
+  }
+  if (ratio.lo && effort.least_effect != kLeastEffect) {
+    reasons.push_back(fmt::format("--least-effect {:g} %", 100 * effort.least_effect));
+  }
 }
 
 void add_remark(std::vector<std::string>& reasons, const KernelCase& kernel) {
@@ -132,11 +142,12 @@ const KernelCase& measure_exact(const std::vector<const KernelCase*>& paths,
                           times.begin());
   for (size_t i = 0; i < times.size(); ++i) {
     Json& row = rows[places[i]];
-    set_times(row, times[i], times[fastest],
-              i == fastest ? Ratio() : ratio_of_pairs(times[fastest], times[i]));
+    const Ratio ratio = i == fastest ? Ratio() : ratio_of_pairs(times[fastest], times[i]);
+    set_times(row, times[i], times[fastest], ratio, effort);
     if (i == fastest) row["verdict"] = "same";  // as itself, without an interval
     row["baseline_variant"] = cases[fastest].kernel->variant;
     auto reasons = taints;
+    add_reasons(reasons, ratio, effort);
     add_remark(reasons, *cases[i].kernel);
     row["reason"] = fmt::format("{}", fmt::join(reasons, "; "));
   }
@@ -150,11 +161,12 @@ void measure_method(const KernelCase& baseline, const KernelCase& kernel, Json& 
     const Disturbance disturbance;
     const PairTimes pairs = measure_pairs(baseline, kernel, effort);
     std::vector<std::string> reasons = disturbance.taints();
+    add_reasons(reasons, pairs.ratio, effort);
     for (const auto& criterion : pairs.unmet) reasons.push_back("not met: " + criterion);
     if (kernel.plan)
       row["plan_ns"] = median_time(complete(kernel, kernel.plan), effort.repetitions);
     add_remark(reasons, kernel);
-    set_times(row, pairs.ns, pairs.baseline_ns, pairs.ratio);
+    set_times(row, pairs.ns, pairs.baseline_ns, pairs.ratio, effort);
     row["baseline_variant"] = baseline.variant;
     row["reason"] = fmt::format("{}", fmt::join(reasons, "; "));
   } catch (const Error& error) {

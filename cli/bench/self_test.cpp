@@ -57,7 +57,7 @@ FalseVerdicts measure_false_verdicts(const std::vector<KernelCase>& exact, int64
     ratios.push_back(measure_pairs(kernel, kernel, effort).ratio);
     note(i + 1);
   }
-  return false_verdicts(ratios);
+  return false_verdicts(ratios, effort.least_effect);
 }
 
 Table self_test_table(const std::vector<SelfTestLine>& by_threads) {

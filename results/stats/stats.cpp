@@ -191,10 +191,10 @@ bool FalseVerdicts::passed() const {
   return 100 * false_ones <= kAllowedPercent * n;
 }
 
-FalseVerdicts false_verdicts(std::span<const Ratio> ratios) {
+FalseVerdicts false_verdicts(std::span<const Ratio> ratios, double least) {
   FalseVerdicts result;
   for (const Ratio& ratio : ratios) {
-    const SpeedChange change = speed_change(ratio);
+    const SpeedChange change = speed_change(ratio, least);
     ++result.n;
     if (change == SpeedChange::kFaster || change == SpeedChange::kSlower) ++result.false_ones;
     if (ratio.lo && ratio.hi && (*ratio.lo > 1 || *ratio.hi < 1)) ++result.without_one;

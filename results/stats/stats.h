@@ -132,7 +132,7 @@ struct FalseVerdicts {
 
 // Counts false verdicts. Each of `ratios` compares a thing with itself, measured anew, so that
 // every "faster" and "slower" is false.
-FalseVerdicts false_verdicts(std::span<const Ratio> ratios);
+FalseVerdicts false_verdicts(std::span<const Ratio> ratios, double least = kLeastEffect);
 
 // The quantile of `values` at `q` in [0, 1], by linear interpolation between order statistics (type
 // 7 of Hyndman and Fan 1996: at (n - 1) q). Throws Error(kInternal) for no values.

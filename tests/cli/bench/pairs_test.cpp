@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -79,6 +82,45 @@ TEST(Pairs, ACaseIsCalledForTheTimeOfItsWarmUp) {
   timed_case(kernel, effort);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, effort.warmup);
   EXPECT_GT(calls, 100);
+}
+
+// The order of the cases is drawn for every two repetitions, and reversed in the second.
+TEST(Pairs, TheOrderIsDrawnAndReversed) {
+  std::string calls;
+  std::vector<KernelCase> cases(4);
+  std::vector<TimedCase> timed_cases;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    cases[i].run = [&calls, i] { calls += static_cast<char>('a' + i); };
+    timed_cases.push_back({&cases[i], 1});
+  }
+  times_of(timed_cases, 40);
+  ASSERT_EQ(calls.size(), 160u);
+  std::set<std::string> orders;
+  for (size_t at = 0; at < calls.size(); at += 8) {
+    const std::string first = calls.substr(at, 4), second = calls.substr(at + 4, 4);
+    EXPECT_EQ(std::string(first.rbegin(), first.rend()), second);
+    EXPECT_EQ(std::set(first.begin(), first.end()).size(), 4u) << first;
+    orders.insert(first);
+  }
+  EXPECT_GT(orders.size(), 5u) << "of 24, in 20 draws";
+}
+
+TEST(Pairs, AVerdictHasALeastEffectAndAReason) {
+  const auto told_of = [](double lo, double ratio, double hi, double least) {
+    const Ratio measured{.n = 9, .ratio = ratio, .lo = lo, .hi = hi};
+    return std::pair<std::string, std::string>(verdict_of(measured, least),
+                                               why_ambiguous(measured, least));
+  };
+  using Told = std::pair<std::string, std::string>;
+  EXPECT_EQ(told_of(1.01, 1.03, 1.05, 0.02), (Told{"faster", ""}));
+  EXPECT_EQ(told_of(1.01, 1.04, 1.08, 0.05),
+            (Told{"ambiguous",
+                  "the interval [1.010, 1.080] lies beside 1, and the change is below 5 %"}));
+  EXPECT_EQ(told_of(0.97, 1, 1.04, 0.05), (Told{"same", ""}));
+  EXPECT_EQ(told_of(0.97, 1, 1.04, 0.02),
+            (Told{"ambiguous", "the interval [0.970, 1.040] holds 1 and changes of 2 %"}));
+  EXPECT_EQ(verdict_of(Ratio{.n = 1, .ratio = 2}, 0.02), std::string("ambiguous"));
+  EXPECT_EQ(why_ambiguous(Ratio{.n = 1, .ratio = 2}, 0.02), "");
 }
 
 BenchEffort effort(int64_t repetitions) {
