@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Optional, Union, cast
 
 import torch
 from torch import nn
@@ -15,6 +15,7 @@ from ._state import LayerState
 from ._text import parse_spec, product_names
 
 TYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+Plain = Union[nn.Conv2d, nn.Linear]
 
 
 def approximated_layers(model: nn.Module) -> list[tuple[str, ApproxConv2d | ApproxLinear]]:
@@ -23,12 +24,12 @@ def approximated_layers(model: nn.Module) -> list[tuple[str, ApproxConv2d | Appr
             if isinstance(module, (ApproxConv2d, ApproxLinear))]
 
 
-def fitting_layers(model: nn.Module) -> list[tuple[LayerInfo, nn.Module]]:
+def fitting_layers(model: nn.Module) -> list[tuple[LayerInfo, Plain]]:
     """The Conv2d and Linear layers of a model, in the order of model.named_modules().
 
     Subclasses are no such layers: they may compute something else.
     """
-    found: list[tuple[LayerInfo, nn.Module]] = []
+    found: list[tuple[LayerInfo, Plain]] = []
     convolutions = linears = 0
     for name, module in model.named_modules():
         if type(module) is nn.Conv2d:
@@ -69,7 +70,7 @@ def _able(method: str) -> tuple[int, bool, int]:
 
 
 def _check_rules(rules: list[Rule], method: str, able: int, one_sample: bool,
-                 selected: list[tuple[LayerInfo, nn.Module]]) -> None:
+                 selected: list[tuple[LayerInfo, Plain]]) -> None:
     for rule in rules:
         others = rule.products & ~able
         chosen = select_layers(rule.layers, [info for info, _ in selected])
@@ -82,7 +83,7 @@ def _check_rules(rules: list[Rule], method: str, able: int, one_sample: bool,
                              "products out of the schedule, or take another mode")
 
 
-def _check_layer(info: LayerInfo, module: nn.Module, method: str, own: Optional[OwnMethod],
+def _check_layer(info: LayerInfo, module: Plain, method: str, own: Optional[OwnMethod],
                  seed: int) -> None:
     weight = module.weight
     if weight.dtype not in TYPES:
@@ -149,13 +150,13 @@ def apply(model: nn.Module, method: str, *, skip_first: Optional[bool] = None,
         _check_layer(info, module, method, own, seed)
     behind = norms_behind(model)
     for info, module in wide:
-        module._approxtrain = LayerState(info, method, able, per_layer.get(info.name), seed,
-                                         id(module) in behind)
-        module.__class__ = APPROXIMATED_OF[type(module)]
+        state = LayerState(info, method, able, per_layer.get(info.name), seed, id(module) in behind)
+        cast("ApproxConv2d | ApproxLinear", module)._approxtrain = state
+        cast(nn.Module, module).__class__ = APPROXIMATED_OF[type(module)]
     return [info.name for info, _ in wide]
 
 
-def _input_channels(module: nn.Module) -> int:
+def _input_channels(module: Plain) -> int:
     return module.in_channels if isinstance(module, nn.Conv2d) else module.in_features
 
 
@@ -174,7 +175,7 @@ def remove(model: nn.Module) -> list[str]:
     for _, module in layers:
         module._approxtrain.forget()
         del module._approxtrain
-        module.__class__ = PLAIN_OF[type(module)]
+        cast(nn.Module, module).__class__ = PLAIN_OF[type(module)]
     return [name for name, _ in layers]
 
 

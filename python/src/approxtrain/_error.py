@@ -35,7 +35,8 @@ class GradientErrors(list[LayerError]):
     """A row for each product of each layer; as a text it is a table."""
 
     def __str__(self) -> str:
-        lines = [("layer", "product", "draws", "cosine", "error", "bias", "noise", "variance")]
+        lines: list[tuple[str, ...]] = [
+            ("layer", "product", "draws", "cosine", "error", "bias", "noise", "variance")]
         for row in self:
             numbers = (row.cosine, row.relative_error, row.bias, row.bias_noise, row.variance)
             lines.append((row.layer, row.product, str(row.draws),

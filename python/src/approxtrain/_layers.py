@@ -26,7 +26,8 @@ def _padded(layer: nn.Conv2d, x: Tensor) -> tuple[Tensor, tuple[int, int]]:
     if layer.padding_mode != "zeros":
         return F.pad(x, sides, mode=layer.padding_mode), (0, 0)
     if not isinstance(layer.padding, str):
-        return x, tuple(layer.padding)
+        top, left = layer.padding
+        return x, (top, left)
     left, right, top, bottom = sides
     if left == right and top == bottom:
         return x, (top, left)

@@ -168,7 +168,7 @@ class _PrunedConv2d(torch.autograd.Function):
         pruned = pruned.reshape(dy.shape)
         kept = pruned.count_nonzero()
         macs = float(dy.numel()) * (w.numel() // w.shape[0])
-        result = []
+        result: list[Optional[Tensor]] = []
         for place in (1, 2):
             if not ctx.needs_input_grad[place - 1]:
                 result.append(None)
