@@ -42,6 +42,52 @@ def test_a_missing_library_is_refused_in_one_line(monkeypatch):
         _library.library_path()
 
 
+def torch_in(folder, version):
+    """A folder that looks as if pip had installed PyTorch there."""
+    (folder / "torch/lib").mkdir(parents=True)
+    (folder / "torch/lib/libtorch_cpu.so").touch()
+    information = folder / f"torch-{version}.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\n"
+                                          f"Version: {version}\n")
+    return folder
+
+
+def test_the_wheel_is_built_against_an_installed_pytorch(monkeypatch, tmp_path):
+    pytest.importorskip("scikit_build_core")
+    monkeypatch.syspath_prepend(ROOT / "python")
+    import wheel_backend
+    needed = approxtrain.NEEDS_TORCH
+    other, right = (torch_in(tmp_path / version, version) for version in ("2.10.0",
+                                                                          needed + "+cpu"))
+    monkeypatch.setattr(sys, "path", [str(ROOT / "python")])
+    monkeypatch.setattr(wheel_backend.site, "getusersitepackages", lambda: str(tmp_path / "no"))
+    for folders, found in (([], None), ([other], None), ([other, right], right / "torch")):
+        monkeypatch.setattr(wheel_backend.site, "getsitepackages",
+                            lambda: [str(folder) for folder in folders])
+        assert wheel_backend.installed_torch() == found
+        assert wheel_backend._requires(None) == ([] if found else [f"torch=={needed}"])
+    key = "cmake.define.APPROX_TORCH_DIR"
+    assert wheel_backend._with_torch({"a": "b"}) == {key: str(right / "torch"), "a": "b"}
+    assert wheel_backend._with_torch({key: "/else"}) == {key: "/else"}
+
+
+def test_kernels_for_a_gpu_load_without_a_gpu():
+    """By the function that opens them for a tensor on a GPU."""
+    if not _library.library_path().with_name("libapproxtrain_cuda.so").exists():
+        pytest.skip("built without kernels for a GPU")
+    program = ("import ctypes, approxtrain._library as package\n"
+               "opened = ctypes.CDLL(str(package.library_path()))._ZN6approx17open_cuda_kernelsEv\n"
+               "opened.restype = ctypes.c_bool\n"
+               "assert opened()\n"
+               "assert 'libapproxtrain_cuda.so' in open('/proc/self/maps').read()\n")
+    path = os.pathsep.join(filter(None, (str(Path(approxtrain.__file__).parents[1]),
+                                         os.environ.get("PYTHONPATH", ""))))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": ""})
+    assert done.returncode == 0, done.stderr
+
+
 def test_public_names_have_docstrings_and_types():
     for name in approxtrain.__all__:
         assert getattr(approxtrain, name).__doc__, name
