@@ -38,7 +38,7 @@ class Store:
     """A store of results, read only. Every table is read when it is asked for first."""
 
     def __init__(self, path: Union[str, os.PathLike[str]], frames: Optional[str] = None) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._module = _frames(frames)
         if not self.path.is_file():
             raise FileNotFoundError(f"{self.path}: no such file")
