@@ -12,6 +12,7 @@
 
 #include "core/nn/approximated_conv.h"
 #include "core/nn/layer_products.h"
+#include "core/operators/layer_records.h"
 #include "core/operators/products.h"
 
 namespace approx {
@@ -51,6 +52,10 @@ void refuse_batched(const at::Tensor& dy) {
               "an approximated gradient is of one upstream gradient at a time: call backward "
               "without is_grads_batched or vectorize, or use torch.func.vmap");
 }
+
+// As a layer says it outside of traces.
+constexpr const char* kNoSecond =
+    "an approximated gradient has no gradient of its own: call backward without create_graph";
 
 // The choice of some channels of x as a node, so that a second derivative by those channels finds
 // its way to x.
@@ -122,7 +127,7 @@ class ProductsBackward final : public torch::autograd::Node {
  private:
   std::array<at::Tensor, 3> of_numbers(const at::Tensor& dy, const at::Tensor& kept,
                                        const at::Tensor& weight, GradientsAsked asked) const {
-    const auto slot = call.known->slot_of(static_cast<uint64_t>(seed));
+    const auto slot = draws_of(seed, /*is_key=*/false).slot_of(*call.known);
     const auto* sole = sole_planner(slot, asked);
     const bool ours = dy.use_count() == 1 && dy.storage().use_count() == 1 && !dy.is_neg();
     return gradient_products(
@@ -274,10 +279,11 @@ std::vector<at::Tensor> conv2d_recorded(const at::Tensor& x, const at::Tensor& w
                                         const std::optional<at::Tensor>& optional_bias,
                                         const at::Tensor& seed, at::IntArrayRef stride,
                                         at::IntArrayRef padding, at::IntArrayRef dilation,
-                                        int64_t groups, c10::string_view method) {
+                                        int64_t groups, c10::string_view method, int64_t products,
+                                        int64_t computed) {
   const auto bias = optional_bias.value_or(at::Tensor());
   refuse_dual({x, w, bias});
-  const ConvCall call{find_method(method), geometry_of(stride, padding, dilation, groups)};
+  const auto call = conv_call(stride, padding, dilation, groups, method, products, computed);
   std::vector<at::Tensor> result;
   {
     const at::AutoDispatchBelowADInplaceOrView below;
@@ -305,16 +311,17 @@ std::vector<at::Tensor> conv2d_backward_recorded(
     const at::Tensor& dy, const std::optional<at::Tensor>& optional_x, const at::Tensor& w,
     const at::Tensor& seed, at::TensorList sample, c10::SymIntArrayRef input_sizes,
     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups,
-    c10::string_view method, std::array<bool, 3> asked) {
+    c10::string_view method, std::array<bool, 3> asked, int64_t products) {
   const auto x = optional_x.value_or(at::Tensor());
   refuse_dual({dy, x, w});
-  const ConvCall call{find_method(method), geometry_of(stride, padding, dilation, groups)};
+  const auto call = conv_call(stride, padding, dilation, groups, method, products);
   std::vector<at::Tensor> result;
   {
     const at::AutoDispatchBelowADInplaceOrView below;
     result = call_conv2d_backward({dy, x, w, seed, sample.vec()}, input_sizes, call, asked);
   }
   if (result.empty() || !records({dy, x, w})) return result;
+  TORCH_CHECK(!call.is_of_layer(), kNoSecond);
   const auto node = make_node<SecondBackward>();
   node->set_next_edges(torch::autograd::collect_next_edges(dy, x, w));
   node->dy = saved(dy);
@@ -334,7 +341,7 @@ std::vector<at::Tensor> conv2d_factors_unrecorded(
     const at::Tensor& seed, at::TensorList sample, c10::SymIntArrayRef input_sizes,
     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups,
     c10::string_view method) {
-  const ConvCall call{find_method(method), geometry_of(stride, padding, dilation, groups)};
+  const auto call = conv_call(stride, padding, dilation, groups, method);
   const at::AutoDispatchBelowADInplaceOrView below;
   return call_conv2d_factors({dy, x.value_or(at::Tensor()), w, seed, sample.vec()}, input_sizes,
                              call);
@@ -349,7 +356,7 @@ at::Tensor prune_unrecorded(const at::Tensor& dy, const at::Tensor& seed, c10::s
 
 at::Tensor conv2d_of_numbers(const at::Tensor& x, const at::Tensor& w, const at::Tensor& bias,
                              const ConvCall& call, int64_t seed) {
-  const auto slot = call.known->slot_of(static_cast<uint64_t>(seed));
+  const auto slot = draws_of(seed, /*is_key=*/false).slot_of(*call.known);
   auto forward = forward_product(x, w, bias, call.geometry, slot, /*layer=*/0);
   if (!records({x, w, bias})) return forward.y;
   const auto node = make_node<ProductsBackward>();

@@ -104,12 +104,6 @@ Known parsed(std::string_view given) {
 
 }  // namespace
 
-LayerSlot KnownMethod::slot_of(uint64_t seed) const {
-  LayerSlot of_call = slot;
-  of_call.orders.seed = seed;
-  return of_call;
-}
-
 bool KnownMethod::plans_again() const {
   const bool gradients = slot.orders.of(Product::kDataGradient) != nullptr ||
                          slot.orders.of(Product::kWeightGradient) != nullptr;
@@ -139,6 +133,21 @@ Known find_method(std::string_view text) {
   } catch (const Error& error) {
     TORCH_CHECK_VALUE(false, error.what());
   }
+}
+
+Known restricted(const Known& known, int64_t products) {
+  const auto left_out = [products](Product product) { return (products & bit(product)) == 0; };
+  if (std::ranges::none_of(known->products, left_out)) return known;
+  auto part = std::make_shared<KnownMethod>(*known);
+  for (const auto product : known->products) {
+    if (left_out(product)) part->slot.orders.methods[static_cast<size_t>(product)] = nullptr;
+  }
+  std::erase_if(part->products, left_out);
+  part->freezes_weight = known->freezes_weight && !left_out(Product::kWeightGradient);
+  part->samples_once =
+      known->samples_once && !left_out(Product::kForward) && !left_out(Product::kWeightGradient);
+  part->has_fixed_sample = known->has_fixed_sample && part->samples_once;
+  return part;
 }
 
 }  // namespace approx

@@ -35,9 +35,6 @@ struct KnownMethod {
 
   bool is_dense() const { return method == nullptr; }
 
-  // The slot of one call.
-  LayerSlot slot_of(uint64_t seed) const;
-
   // Whether a backward pass without a sample must plan the forward product again, from x.
   bool plans_again() const;
 
@@ -46,11 +43,17 @@ struct KnownMethod {
   std::optional<Sampled> shape_of_sample(int64_t input_channels, int64_t groups) const;
 };
 
+// A product's place in numbers that hold products as bits.
+constexpr int64_t bit(Product product) { return int64_t{1} << static_cast<int>(product); }
+
 using Known = std::shared_ptr<const KnownMethod>;
 
 // Returns the method of `name:key=value,...`; calls with equal texts share it, in any thread.
 // Throws ValueError for a text that names no method, for parameters that it does not have, and for
 // a method with a memory.
 Known find_method(std::string_view text);
+
+// Returns the method as it is where it plans these products alone, given as bits.
+Known restricted(const Known& known, int64_t products);
 
 }  // namespace approx

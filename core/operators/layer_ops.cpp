@@ -2,23 +2,27 @@
 //
 // Beside what conv2d and linear of torch_ops.cpp take, these name the products that a schedule
 // approximates, and their draws by (seed, layer, step, rank) as a training of the program does:
-// equal settings then give equal draws. What a layer spends is counted where its caller says.
+// equal settings then give equal draws. A layer's key stands for these and for where its calls are
+// counted. Tensors that hold numbers go straight to the kernels; a trace records the operators of
+// products.h.
 #include <ATen/ATen.h>
 #include <ATen/TensorSubclassLikeUtils.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/functions/utils.h>
 #include <torch/library.h>
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/nn/approximated_conv.h"
 #include "core/operators/checks.h"
 #include "core/operators/known_method.h"
+#include "core/operators/layer_records.h"
 #include "core/operators/products.h"
 
 namespace approx {
@@ -31,58 +35,44 @@ Known layer_method(std::string_view text) {
   return known;
 }
 
-constexpr int64_t bit(Product product) { return int64_t{1} << static_cast<int>(product); }
-
-// What a layer spent, by product. Kept alive by the caller's handle and by backward passes to come.
-struct LayerUse {
-  std::array<UseCount, 3> of;
-};
-
-struct LayerUses {
-  std::mutex mutex;
-  std::map<int64_t, std::shared_ptr<LayerUse>> by_handle;
-  int64_t next = 1;
-};
-
-LayerUses& layer_uses() {
-  static LayerUses uses;
-  return uses;
+int64_t new_layer(int64_t seed, int64_t layer, bool norm_follows) {
+  TORCH_CHECK_VALUE(layer >= 0 && layer < (1 << 16), "layer must be below 65536, got ", layer);
+  LayerRecord record;
+  record.seed = static_cast<uint64_t>(seed);
+  record.layer = static_cast<uint32_t>(layer);
+  record.norm_follows = norm_follows;
+  return new_record(record);
 }
 
-int64_t new_layer_counts() {
-  auto& uses = layer_uses();
-  const std::lock_guard lock(uses.mutex);
-  uses.by_handle.emplace(uses.next, std::make_shared<LayerUse>());
-  return uses.next++;
+void set_layer_rank(int64_t number, int64_t rank) {
+  TORCH_CHECK_VALUE(rank >= 0 && rank < (1 << 16), "rank must be below 65536, got ", rank);
+  find_record(number)->rank = static_cast<uint32_t>(rank);
 }
 
-void drop_layer_counts(int64_t handle) {
-  auto& uses = layer_uses();
-  const std::lock_guard lock(uses.mutex);
-  uses.by_handle.erase(handle);
+int64_t layer_key(int64_t number, int64_t step) {
+  TORCH_CHECK_VALUE(step >= 0, "step must be at least 0, got ", step);
+  return LayerKey{.record = number, .step = static_cast<uint64_t>(step)}.number();
 }
 
-// Null for 0, which counts nothing.
-std::shared_ptr<LayerUse> layer_use(int64_t handle) {
-  if (handle == 0) return nullptr;
-  auto& uses = layer_uses();
-  const std::lock_guard lock(uses.mutex);
-  const auto found = uses.by_handle.find(handle);
-  TORCH_CHECK_VALUE(found != uses.by_handle.end(), "approxtrain: no counts with number ", handle);
-  return found->second;
+std::tuple<int64_t, int64_t> layer_of_key(int64_t number) {
+  const auto key = LayerKey::of(number);
+  return {key.record, static_cast<int64_t>(key.step)};
 }
 
-// For each product: calls, multiply-accumulates of the exact product in the method's place, those
-// that were needed, entries of the gradients that were replaced, and how many of them were kept.
-// Waits for the device.
-std::vector<double> layer_counts(int64_t handle) {
+void count_exact(int64_t number, double macs, int64_t computed) {
+  find_record(number)->count(macs, computed, LayerSlot());
+}
+
+// For each product: calls, multiply-accumulates of the exact product, of those in the method's
+// place, those that were needed, entries of the gradients that were replaced, and how many of them
+// were kept. Waits for the device.
+std::vector<double> layer_counts(int64_t number) {
   std::vector<double> values;
-  const auto use = layer_use(handle);
-  TORCH_CHECK_VALUE(use != nullptr, "approxtrain: no counts with number ", handle);
-  for (const auto& count : use->of) {
-    const auto calls = static_cast<double>(count.calls);
-    values.insert(values.end(),
-                  {calls, count.dense_macs, count.macs(), count.entries, count.kept()});
+  const auto record = find_record(number);
+  for (size_t p = 0; p < record->use.size(); ++p) {
+    const auto& count = record->use[p];
+    values.insert(values.end(), {static_cast<double>(count.calls), record->exact_macs[p],
+                                 count.dense_macs, count.macs(), count.entries, count.kept()});
   }
   return values;
 }
@@ -90,74 +80,91 @@ std::vector<double> layer_counts(int64_t handle) {
 // What keeps the method and the counts alive until the backward pass.
 struct LayerOwner {
   std::shared_ptr<Method> method;
-  std::shared_ptr<LayerUse> use;
+  Record record;
 };
 
 // The arguments of a layer's operator beside the tensors and the geometry.
 struct LayerCall {
   c10::string_view method;
-  int64_t products, seed, layer, step, rank;
-  bool norm_follows;
-  int64_t counts;
+  int64_t products;
+  const at::Tensor& key;
 };
 
-LayerSlot slot_of_layer(const LayerCall& call) {
-  const auto known = layer_method(call.method);
-  TORCH_CHECK_VALUE(call.layer >= 0 && call.layer < (1 << 16), "layer must be below 65536, got ",
-                    call.layer);
-  TORCH_CHECK_VALUE(call.rank >= 0 && call.rank < (1 << 16), "rank must be below 65536, got ",
-                    call.rank);
-  TORCH_CHECK_VALUE(call.step >= 0, "step must be at least 0, got ", call.step);
-  auto owner = std::make_shared<LayerOwner>(LayerOwner{known->method, layer_use(call.counts)});
-  LayerSlot slot;
-  for (const auto product : known->products) {
-    if ((call.products & bit(product)) == 0) continue;
+LayerSlot slot_of_layer(const KnownMethod& known, const Draws& draws, int64_t products) {
+  LayerSlot slot = draws.slot_of(known);
+  for (const auto product : known.products) {
+    if ((products & bit(product)) != 0) continue;
     const auto p = static_cast<size_t>(product);
-    slot.orders.methods[p] = known->method.get();
-    if (owner->use != nullptr) slot.counts.use[p] = &owner->use->of[p];
+    slot.orders.methods[p] = nullptr;
+    slot.counts.use[p] = nullptr;
   }
-  slot.orders.seed = static_cast<uint64_t>(call.seed);
-  slot.orders.step = static_cast<uint64_t>(call.step);
-  slot.orders.rank = static_cast<uint32_t>(call.rank);
-  slot.orders.norm_follows = call.norm_follows;
+  auto owner = std::make_shared<LayerOwner>(LayerOwner{known.method, draws.record});
   slot.orders.owner = std::shared_ptr<Method>(owner, owner->method.get());
   return slot;
+}
+
+// Whether torch.func transforms it. What torch.compile traces is not meant.
+bool is_transformed(const at::Tensor& tensor) {
+  return tensor.unsafeGetTensorImpl()->key_set().has_any(
+      c10::DispatchKeySet({c10::DispatchKey::FuncTorchGradWrapper,
+                           c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::Batched}));
 }
 
 // The caller puts the layer's name in front of messages.
 void check_tensor(const at::Tensor& tensor, const at::Tensor& x, const char* what) {
   check_operand(tensor, /*op=*/nullptr, what, /*may_be_meta=*/false);
   check_same(x, tensor, /*op=*/nullptr, what);
-  TORCH_CHECK(!at::isTensorSubclassLike(tensor), what,
-              " is a wrapped tensor: a layer cannot be traced or transformed in training");
+  TORCH_CHECK(!is_transformed(tensor), what,
+              " is a wrapped tensor: a layer cannot be transformed in training");
   TORCH_CHECK(!tensor._fw_grad(0).defined(), what,
               " is a dual tensor: there is no derivative in forward mode; use backward");
 }
 
+// The products that a call computes, now or in its backward pass, as bits.
+int64_t computed_products(const at::Tensor& x, const at::Tensor& w) {
+  int64_t products = bit(Product::kForward);
+  if (!at::GradMode::is_enabled()) return products;
+  if (x.requires_grad()) products |= bit(Product::kDataGradient);
+  if (w.requires_grad()) products |= bit(Product::kWeightGradient);
+  return products;
+}
+
+// A key beside its layer, which goes on while a graph waits for its backward pass.
+at::Tensor own_key(const at::Tensor& key) {
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("approxtrain::_layer_draw", "")
+                             .typed<at::Tensor(const at::Tensor&)>();
+  return op.call(key);
+}
+
 // y [N,Co,Ho,Wo] of x [N,Ci,H,W] and w [Co,Ci/groups,Kh,Kw], counted.
-at::Tensor counted_conv(const at::Tensor& x, const at::Tensor& w, const at::Tensor& bias,
-                        const Geometry& geometry, const LayerCall& call) {
-  const LayerSlot slot = slot_of_layer(call);
-  auto y = approximated_conv(x, w, bias, geometry, slot, static_cast<uint32_t>(call.layer));
-  const double macs = static_cast<double>(y.numel()) * static_cast<double>(w.numel() / w.size(0));
-  const bool trains = at::GradMode::is_enabled();
-  const std::array<bool, 3> computed = {true, trains && x.requires_grad(),
-                                        trains && w.requires_grad()};
-  for (size_t p = 0; p < computed.size(); ++p) {
-    if (computed[p] && slot.counts.use[p] != nullptr) slot.counts.use[p]->dense_macs += macs;
+at::Tensor counted_conv(const at::Tensor& input, const at::Tensor& weight,
+                        const at::Tensor& input_bias, const Geometry& geometry,
+                        const LayerCall& layer) {
+  const auto known = layer_method(layer.method);
+  const int64_t computed = computed_products(input, weight);
+  if (at::areAnyTensorSubclassLike({input, weight, layer.key})) {
+    const auto x = cast_operand(input), w = cast_operand(weight), bias = cast_operand(input_bias);
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    const ConvCall call{restricted(known, layer.products), geometry, layer.products, computed};
+    return call_conv2d(x, w, bias, own_key(layer.key), call)[0];
   }
-  return y;
+  const auto draws = draws_of(layer.key.item<int64_t>(), /*is_key=*/true);
+  const auto slot = slot_of_layer(*known, draws, layer.products);
+  auto y = approximated_conv(input, weight, input_bias, geometry, slot, draws.layer());
+  draws.record->count(macs_of(y, weight), computed, slot);
+  return laid_out_like(y, input, weight);
 }
 
 at::Tensor layer_conv2d(const at::Tensor& x, const at::Tensor& w,
                         const std::optional<at::Tensor>& given_bias, at::IntArrayRef stride,
                         at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups,
-                        c10::string_view method, int64_t products, int64_t seed, int64_t layer,
-                        int64_t step, int64_t rank, bool norm_follows, int64_t counts) {
+                        c10::string_view method, int64_t products, const at::Tensor& key) {
   const at::Tensor bias = given_bias.value_or(at::Tensor());
-  TORCH_CHECK_VALUE(x.dim() == 4 && w.dim() == 4 && groups >= 1 && w.size(0) >= 1 &&
-                        w.size(0) % groups == 0 && x.size(1) == w.size(1) * groups,
-                    "x ", x.sizes(), " and w ", w.sizes(), " do not fit with ", groups, " groups");
+  TORCH_CHECK_VALUE(x.dim() == 4 && w.dim() == 4 && groups >= 1 && w.sym_size(0) >= 1 &&
+                        w.sym_size(0) % groups == 0 && x.sym_size(1) == w.sym_size(1) * groups,
+                    "x ", x.sym_sizes(), " and w ", w.sym_sizes(), " do not fit with ", groups,
+                    " groups");
   check_tensor(x, x, "x");
   check_tensor(w, x, "w");
   if (bias.defined()) check_tensor(bias, x, "bias");
@@ -168,34 +175,75 @@ at::Tensor layer_conv2d(const at::Tensor& x, const at::Tensor& w,
       "stride ", stride, ", padding ", padding, " and dilation ", dilation, " make no convolution");
   for (size_t d = 0; d < 2; ++d) {
     const auto at = static_cast<int64_t>(2 + d);
-    TORCH_CHECK_VALUE(
-        w.size(at) >= 1 && x.size(at) + 2 * padding[d] > dilation[d] * (w.size(at) - 1),
-        "the kernel of w ", w.sizes(), " is larger than the padded x ", x.sizes());
+    const auto taps = w.sym_size(at);
+    TORCH_CHECK_VALUE(taps >= 1 && x.sym_size(at) + 2 * padding[d] > dilation[d] * (taps - 1),
+                      "the kernel of w ", w.sym_sizes(), " is larger than the padded x ",
+                      x.sym_sizes());
   }
-  if (x.numel() == 0) return at::conv2d(x, w, bias, stride, padding, dilation, groups);
-  const auto y = counted_conv(x, w, bias, geometry_of(stride, padding, dilation, groups),
-                              {method, products, seed, layer, step, rank, norm_follows, counts});
-  return laid_out_like(y, x, w);
+  if (x.sym_numel() == 0) return at::conv2d(x, w, bias, stride, padding, dilation, groups);
+  return counted_conv(x, w, bias, geometry_of(stride, padding, dilation, groups),
+                      {method, products, key});
 }
 
 at::Tensor layer_linear(const at::Tensor& x, const at::Tensor& w,
                         const std::optional<at::Tensor>& given_bias, c10::string_view method,
-                        int64_t products, int64_t seed, int64_t layer, int64_t step, int64_t rank,
-                        bool norm_follows, int64_t counts) {
+                        int64_t products, const at::Tensor& key) {
   const at::Tensor bias = given_bias.value_or(at::Tensor());
-  TORCH_CHECK_VALUE(x.dim() >= 1 && w.dim() == 2 && x.size(-1) == w.size(1), "x ", x.sizes(),
-                    " and w ", w.sizes(), " do not fit: w is [out,in]");
+  TORCH_CHECK_VALUE(x.dim() >= 1 && w.dim() == 2 && x.sym_size(-1) == w.sym_size(1), "x ",
+                    x.sym_sizes(), " and w ", w.sym_sizes(), " do not fit: w is [out,in]");
   check_tensor(x, x, "x");
   check_tensor(w, x, "w");
   if (bias.defined()) check_tensor(bias, x, "bias");
-  if (x.numel() == 0 || w.numel() == 0) return at::linear(x, w, bias);
+  if (x.sym_numel() == 0 || w.sym_numel() == 0) return at::linear(x, w, bias);
   const auto y =
-      counted_conv(x.reshape({-1, x.size(-1), 1, 1}), w.unsqueeze(-1).unsqueeze(-1), bias,
-                   Geometry{}, {method, products, seed, layer, step, rank, norm_follows, counts});
-  auto sizes = x.sizes().vec();
-  sizes.back() = w.size(0);
-  return y.reshape(sizes);
+      counted_conv(x.reshape_symint({-1, x.sym_size(-1), 1, 1}), w.unsqueeze(-1).unsqueeze(-1),
+                   bias, Geometry{}, {method, products, key});
+  auto sizes = x.sym_sizes().vec();
+  sizes.back() = w.sym_size(0);
+  // No view: what changes it in place then leaves the hooks of a backward pass where they are.
+  return at::_unsafe_view_symint(y, sizes);
 }
+
+// The end of a layer's call in a trace.
+class WatchedBackward final : public torch::autograd::Node {
+ public:
+  std::string name() const override { return "ApproximatedLayerBackward"; }
+
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    static const auto op = c10::Dispatcher::singleton()
+                               .findSchemaOrThrow("approxtrain::_layer_reached", "")
+                               .typed<at::Tensor(const at::Tensor&, const at::Tensor&)>();
+    if (!gradients[0].defined()) return torch::autograd::variable_list(2);
+    auto of_tick = op.call(gradients[0], key);
+    return {std::move(gradients[0]), std::move(of_tick)};
+  }
+
+  at::Tensor key;
+};
+
+// Returns y. A backward pass through it calls approxtrain::_layer_reached, in a trace too. The
+// gradient of `tick` [] is what that returns, so no compiler takes the call for idle.
+at::Tensor layer_watched(const at::Tensor& y, const at::Tensor& tick, const at::Tensor& key) {
+  if (!at::GradMode::is_enabled() || !y.requires_grad()) return y;
+  const std::shared_ptr<WatchedBackward> node(new WatchedBackward(), torch::autograd::deleteNode);
+  node->set_next_edges(torch::autograd::collect_next_edges(y, tick));
+  node->key = own_key(key);
+  // No view of y, so that what changes it in place finds this node.
+  auto watched = y.variable_data();
+  torch::autograd::set_history(watched, node);
+  return watched;
+}
+
+// Counts the exact products of a call that computed y by PyTorch's own operator.
+void layer_counted(const at::Tensor& y, const at::Tensor& key, int64_t macs_per_entry,
+                   int64_t computed) {
+  count_exact(LayerKey::of(key.item<int64_t>()).record,
+              static_cast<double>(y.numel()) * static_cast<double>(macs_per_entry), computed);
+}
+
+at::Tensor layer_draw(const at::Tensor& key) { return key.clone(); }
+
+at::Tensor layer_draw_shape(const at::Tensor& key) { return at::empty_like(key); }
 
 // The products that a method approximates as bits (1 forward, 2 data gradient, 4 weight gradient),
 // whether they go by one sample, the fewest input channels of a layer that it approximates.
@@ -209,19 +257,43 @@ std::vector<int64_t> method_facts(c10::string_view text) {
 }  // namespace
 
 TORCH_LIBRARY_FRAGMENT(approxtrain, library) {
+  const std::vector<at::Tag> traced{at::Tag::pt2_compliant_tag};
   library.def(
       "layer_conv2d(Tensor x, Tensor w, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
-      "int groups, str method, int products, int seed, int layer, int step, int rank, "
-      "bool norm_follows, int counts) -> Tensor",
-      &layer_conv2d);
+      "int groups, str method, int products, Tensor key) -> Tensor",
+      &layer_conv2d, traced);
   library.def(
-      "layer_linear(Tensor x, Tensor w, Tensor? bias, str method, int products, int seed, "
-      "int layer, int step, int rank, bool norm_follows, int counts) -> Tensor",
-      &layer_linear);
+      "layer_linear(Tensor x, Tensor w, Tensor? bias, str method, int products, Tensor key) "
+      "-> Tensor",
+      &layer_linear, traced);
+  library.def("layer_watched(Tensor y, Tensor tick, Tensor key) -> Tensor", &layer_watched, traced);
+  library.def("_layer_draw(Tensor key) -> Tensor",
+              {at::Tag::pt2_compliant_tag, at::Tag::cudagraph_unsafe});
+  // The package has its kernel: it counts the backward pass that is running, once.
+  library.def("_layer_reached(Tensor dy, Tensor key) -> Tensor",
+              {at::Tag::pt2_compliant_tag, at::Tag::cudagraph_unsafe});
+  library.def("_layer_counted(Tensor y, Tensor key, int macs_per_entry, int computed) -> ()",
+              {at::Tag::pt2_compliant_tag, at::Tag::cudagraph_unsafe});
   library.def("method_facts(str method) -> int[]", &method_facts);
-  library.def("new_layer_counts() -> int", &new_layer_counts);
-  library.def("drop_layer_counts(int handle) -> ()", &drop_layer_counts);
-  library.def("layer_counts(int handle) -> float[]", &layer_counts);
+  library.def("new_layer(int seed, int layer, bool norm_follows) -> int", &new_layer);
+  library.def("drop_layer(int number) -> ()", &drop_record);
+  library.def("set_layer_rank(int number, int rank) -> ()", &set_layer_rank);
+  library.def("count_exact(int number, float macs, int computed) -> ()", &count_exact);
+  library.def("layer_key(int number, int step) -> int", &layer_key);
+  library.def("layer_of_key(int key) -> (int, int)", &layer_of_key);
+  library.def("layer_counts(int number) -> float[]", &layer_counts);
+}
+
+TORCH_LIBRARY_IMPL(approxtrain, CPU, library) {
+  library.impl("_layer_draw", &layer_draw);
+  library.impl("_layer_counted", &layer_counted);
+}
+
+TORCH_LIBRARY_IMPL(approxtrain, CUDA, library) { library.impl("_layer_counted", &layer_counted); }
+
+TORCH_LIBRARY_IMPL(approxtrain, Meta, library) {
+  library.impl("_layer_draw", &layer_draw_shape);
+  library.impl("_layer_counted", [](const at::Tensor&, const at::Tensor&, int64_t, int64_t) {});
 }
 
 }  // namespace approx

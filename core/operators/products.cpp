@@ -5,9 +5,11 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/library.h>
 
+#include <utility>
 #include <variant>
 
 #include "core/nn/layer_products.h"
+#include "core/operators/layer_records.h"
 #include "kernels/kernel.h"
 #include "kernels/library.h"
 
@@ -21,10 +23,12 @@ using OptionalTensor = std::optional<at::Tensor>;
 using Tensors = std::vector<at::Tensor>;
 
 using ConvSignature = Tensors(const at::Tensor&, const at::Tensor&, const OptionalTensor&,
-                              const at::Tensor&, Sizes, Sizes, Sizes, int64_t, c10::string_view);
+                              const at::Tensor&, Sizes, Sizes, Sizes, int64_t, c10::string_view,
+                              int64_t, int64_t);
 using BackwardSignature = Tensors(const at::Tensor&, const OptionalTensor&, const at::Tensor&,
                                   const at::Tensor&, at::TensorList, c10::SymIntArrayRef, Sizes,
-                                  Sizes, Sizes, int64_t, c10::string_view, std::array<bool, 3>);
+                                  Sizes, Sizes, int64_t, c10::string_view, std::array<bool, 3>,
+                                  int64_t);
 using FactorsSignature = Tensors(const at::Tensor&, const OptionalTensor&, const at::Tensor&,
                                  const at::Tensor&, at::TensorList, c10::SymIntArrayRef, Sizes,
                                  Sizes, Sizes, int64_t, c10::string_view);
@@ -46,6 +50,10 @@ at::MemoryFormat common_format(const at::Tensor& a, const at::Tensor& b) {
 
 uint64_t value_of(const at::Tensor& seed) { return static_cast<uint64_t>(seed.item<int64_t>()); }
 
+Draws draws_for(const at::Tensor& seed, const ConvCall& call) {
+  return draws_of(seed.item<int64_t>(), call.is_of_layer());
+}
+
 void open_kernels_of(const at::Tensor& tensor) {
   if (tensor.is_cuda()) {
     [[maybe_unused]] static const bool opened = open_cuda_kernels();
@@ -62,12 +70,21 @@ Plan plan_of(at::TensorList sample) {
 
 Tensors conv2d_numbers(const at::Tensor& x, const at::Tensor& w, const OptionalTensor& bias,
                        const at::Tensor& seed, Sizes stride, Sizes padding, Sizes dilation,
-                       int64_t groups, c10::string_view method) {
+                       int64_t groups, c10::string_view method, int64_t products,
+                       int64_t computed) {
   open_kernels_of(x);
-  const auto known = find_method(method);
-  const auto forward = forward_product(x, w, bias.value_or(at::Tensor()),
-                                       geometry_of(stride, padding, dilation, groups),
-                                       known->slot_of(value_of(seed)), /*layer=*/0);
+  const auto call = conv_call(stride, padding, dilation, groups, method, products, computed);
+  const auto& known = call.known;
+  const auto draws = draws_for(seed, call);
+  const auto slot = draws.slot_of(*known);
+  const auto forward =
+      forward_product(x, w, bias.value_or(at::Tensor()), call.geometry, slot, draws.layer());
+  if (draws.record) {
+    draws.record->count(macs_of(forward.y, w), computed, slot);
+    // A frozen weight has no gradient whose computation could be counted.
+    constexpr auto kWeight = Product::kWeightGradient;
+    if (known->freezes_weight && (computed & bit(kWeight)) != 0) ++slot.counts.of(kWeight)->calls;
+  }
   Tensors result{laid_out_like(forward.y, x, w)};
   if (!known->has_fixed_sample || std::holds_alternative<Dense>(*forward.plan)) return result;
   const auto* sampled = std::get_if<Sampled>(&*forward.plan);
@@ -82,8 +99,9 @@ Tensors conv2d_numbers(const at::Tensor& x, const at::Tensor& w, const OptionalT
 
 Tensors conv2d_shapes(const at::Tensor& x, const at::Tensor& w, const OptionalTensor& /*bias*/,
                       const at::Tensor& /*seed*/, Sizes stride, Sizes padding, Sizes dilation,
-                      int64_t groups, c10::string_view method) {
-  const auto known = find_method(method);
+                      int64_t groups, c10::string_view method, int64_t products,
+                      int64_t /*computed*/) {
+  const auto known = conv_call(stride, padding, dilation, groups, method, products).known;
   std::vector<c10::SymInt> sizes{x.sym_size(0), w.sym_size(0)};
   for (size_t d = 0; d < 2; ++d) {
     const auto dim = static_cast<int64_t>(d) + 2;
@@ -111,19 +129,21 @@ Tensors conv2d_shapes(const at::Tensor& x, const at::Tensor& w, const OptionalTe
 // A backward pass as the kernels are asked for it.
 struct Backward {
   Known known;
+  Draws draws;
   LayerSlot slot;
   std::optional<Plan> forward;
   Operands operands;
 
   Backward(const at::Tensor& dy, const OptionalTensor& x, const at::Tensor& w,
            const at::Tensor& seed, at::TensorList sample, c10::SymIntArrayRef input_sizes,
-           const Geometry& geometry, c10::string_view method)
-      : known(find_method(method)),
-        slot(known->slot_of(value_of(seed))),
+           const ConvCall& call)
+      : known(call.known),
+        draws(draws_for(seed, call)),
+        slot(draws.slot_of(*known)),
         operands{.x = x.value_or(at::Tensor()),
                  .w = w,
                  .dy = dy,
-                 .geometry = geometry,
+                 .geometry = call.geometry,
                  .product = Product::kDataGradient,
                  .input_sizes = C10_AS_INTARRAYREF_SLOW(input_sizes).vec()} {
     open_kernels_of(dy);
@@ -132,8 +152,8 @@ struct Backward {
     } else if (known->has_fixed_sample || (known->plans_again() && !operands.x.defined())) {
       forward = Dense{};
     } else if (known->plans_again()) {
-      forward = forward_plan(operands.x, w, geometry, slot, /*layer=*/0);
-      if (known->samples_once) operands.x = sampled_input(operands.x, *forward, geometry);
+      forward = forward_plan(operands.x, w, call.geometry, slot, draws.layer());
+      if (known->samples_once) operands.x = sampled_input(operands.x, *forward, call.geometry);
     }
   }
   const Plan* plan() const { return forward ? &*forward : nullptr; }
@@ -143,14 +163,14 @@ Tensors conv2d_backward_numbers(const at::Tensor& dy, const OptionalTensor& x, c
                                 const at::Tensor& seed, at::TensorList sample,
                                 c10::SymIntArrayRef input_sizes, Sizes stride, Sizes padding,
                                 Sizes dilation, int64_t groups, c10::string_view method,
-                                std::array<bool, 3> asked) {
+                                std::array<bool, 3> asked, int64_t products) {
   const Backward backward(dy, x, w, seed, sample, input_sizes,
-                          geometry_of(stride, padding, dilation, groups), method);
+                          conv_call(stride, padding, dilation, groups, method, products));
   TORCH_CHECK(!asked[1] || !backward.known->freezes_weight,
               "approxtrain::_conv2d_backward: ", backward.known->text, " has no weight gradient");
   const auto computed = gradient_products(
       backward.slot, {.operands = backward.operands,
-                      .layer = 0,
+                      .layer = backward.draws.layer(),
                       .forward = backward.plan(),
                       .asked = {.data = asked[0], .weight = asked[1], .bias = asked[2]}});
   Tensors result;
@@ -165,7 +185,7 @@ Tensors conv2d_backward_shapes(const at::Tensor& dy, const OptionalTensor& /*x*/
                                at::TensorList /*sample*/, c10::SymIntArrayRef input_sizes,
                                Sizes /*stride*/, Sizes /*padding*/, Sizes /*dilation*/,
                                int64_t /*groups*/, c10::string_view /*method*/,
-                               std::array<bool, 3> asked) {
+                               std::array<bool, 3> asked, int64_t /*products*/) {
   Tensors result;
   if (asked[0]) {
     result.push_back(at::empty_symint(input_sizes, dy.options(), common_format(dy, w)));
@@ -208,7 +228,7 @@ Tensors conv2d_factors_numbers(const at::Tensor& dy, const OptionalTensor& x, co
                                Sizes dilation, int64_t groups, c10::string_view method) {
   const at::NoGradGuard no_grad;
   Backward backward(dy, x, w, seed, sample, input_sizes,
-                    geometry_of(stride, padding, dilation, groups), method);
+                    conv_call(stride, padding, dilation, groups, method));
   auto& operands = backward.operands;
   Tensors result;
   auto of_channels = at::ones({operands.input_sizes[1]}, dy.options());
@@ -261,6 +281,17 @@ Geometry geometry_of(Sizes stride, Sizes padding, Sizes dilation, int64_t groups
   return {both(stride), both(padding), both(dilation), groups};
 }
 
+ConvCall conv_call(Sizes stride, Sizes padding, Sizes dilation, int64_t groups,
+                   c10::string_view method, int64_t products, int64_t computed) {
+  auto known = find_method(method);
+  if (products != 0) known = restricted(known, products);
+  return {std::move(known), geometry_of(stride, padding, dilation, groups), products, computed};
+}
+
+double macs_of(const at::Tensor& y, const at::Tensor& w) {
+  return static_cast<double>(y.numel()) * static_cast<double>(w.numel() / w.size(0));
+}
+
 at::Tensor laid_out_like(const at::Tensor& y, const at::Tensor& x, const at::Tensor& w) {
   return y.contiguous(common_format(x, w));
 }
@@ -271,7 +302,7 @@ std::vector<at::Tensor> call_conv2d(const at::Tensor& x, const at::Tensor& w,
   static const auto op = operator_named<ConvSignature>("approxtrain::_conv2d");
   const auto& g = call.geometry;
   return op.call(x, w, if_defined(bias), seed, g.stride.both(), g.padding.both(), g.dilation.both(),
-                 g.groups, call.known->text);
+                 g.groups, call.known->text, call.products, call.computed);
 }
 
 std::vector<at::Tensor> call_conv2d_backward(const BackwardTensors& t,
@@ -280,7 +311,8 @@ std::vector<at::Tensor> call_conv2d_backward(const BackwardTensors& t,
   static const auto op = operator_named<BackwardSignature>("approxtrain::_conv2d_backward");
   const auto& g = call.geometry;
   return op.call(t.dy, if_defined(t.x), t.w, t.seed, t.sample, input_sizes, g.stride.both(),
-                 g.padding.both(), g.dilation.both(), g.groups, call.known->text, asked);
+                 g.padding.both(), g.dilation.both(), g.groups, call.known->text, asked,
+                 call.products);
 }
 
 std::vector<at::Tensor> call_conv2d_factors(const BackwardTensors& t,

@@ -1,6 +1,6 @@
 // The operators behind torch.ops.approxtrain: functions of tensors that a trace can record. They
 // change no argument, and no result shares memory with one. Their seed is a tensor, so that a trace
-// holds a place for it and not its value.
+// holds a place for it and not its value. A layer's calls are counted where they are computed.
 //
 // `sample` is what both gradients need of the forward product's sample: nothing, its channels
 // (int64), or its channels and their factors (float32).
@@ -22,11 +22,22 @@ namespace approx {
 struct ConvCall {
   Known known;
   Geometry geometry;
+  // A layer's call has here, as bits, the products that its schedule approximates and all that it
+  // computes. Its seed is the layer's key (layer_records.h). 0: no layer calls, the seed is one.
+  int64_t products = 0;
+  int64_t computed = 0;
+
+  bool is_of_layer() const { return products != 0; }
 };
 
 // The geometry of an operator's arguments: one number each, or one a direction.
 Geometry geometry_of(at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                      int64_t groups);
+
+// The call that an operator's arguments state.
+ConvCall conv_call(at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
+                   int64_t groups, c10::string_view method, int64_t products = 0,
+                   int64_t computed = 0);
 
 // approxtrain::_conv2d: [y], and under `has_fixed_sample` the sample behind it; then, without
 // groups, the sampled channels of x. Differentiable.
@@ -38,7 +49,7 @@ struct BackwardTensors {
   at::Tensor dy;    // [N,Co,Ho,Wo]
   at::Tensor x;     // all of it, its sampled channels, or undefined where nothing reads it
   at::Tensor w;     // [Co,Ci/groups,Kh,Kw]
-  at::Tensor seed;  // [] int64
+  at::Tensor seed;  // [] int64, or a layer's key
   std::vector<at::Tensor> sample;
 };
 
@@ -60,6 +71,9 @@ at::Tensor call_prune(const at::Tensor& dy, const at::Tensor& seed, const KnownM
 
 // Prunes as the operator does, for tensors that hold numbers.
 at::Tensor prune_by(const at::Tensor& given, const KnownMethod& known, uint64_t seed);
+
+// The multiply-accumulates of each exact product of a convolution that gives y.
+double macs_of(const at::Tensor& y, const at::Tensor& w);
 
 // Lays y out as PyTorch's convolutions do.
 at::Tensor laid_out_like(const at::Tensor& y, const at::Tensor& x, const at::Tensor& w);

@@ -253,12 +253,12 @@ TORCH_LIBRARY(approxtrain, library) {
                                     at::Tag::cudagraph_unsafe};
   library.def(
       "_conv2d(Tensor x, Tensor w, Tensor? bias, Tensor seed, int[2] stride, int[2] padding, "
-      "int[2] dilation, int groups, str method) -> Tensor[]",
+      "int[2] dilation, int groups, str method, int products=0, int computed=0) -> Tensor[]",
       pieces);
   library.def(
       "_conv2d_backward(Tensor dy, Tensor? x, Tensor w, Tensor seed, Tensor[] sample, "
       "SymInt[] input_sizes, int[2] stride, int[2] padding, int[2] dilation, int groups, "
-      "str method, bool[3] asked) -> Tensor[]",
+      "str method, bool[3] asked, int products=0) -> Tensor[]",
       pieces);
   library.def(
       "_conv2d_factors(Tensor dy, Tensor? x, Tensor w, Tensor seed, Tensor[] sample, "

@@ -69,6 +69,15 @@ def test_each_micro_batch_draws_for_itself():
     torch.testing.assert_close(model[3].weight.grad, seen[0] + seen[1])
 
 
+def test_changes_in_place_lose_no_step():
+    model = nn.Sequential(nn.Linear(8, 6), nn.ReLU(inplace=True), nn.Linear(6, 5),
+                          nn.ReLU(inplace=True))
+    approxtrain.apply(model, METHOD, schedule={"layers": "kind=linear", "steps": "::2"})
+    for _ in range(3):  # every other one is exact
+        model(torch.randn(2, 3, 8)).sum().backward()
+    assert approxtrain.steps(model) == {"0": 3, "2": 3}
+
+
 def test_a_backward_pass_that_fails_leaves_the_count_working():
     model = approximated()
     y = model(images())

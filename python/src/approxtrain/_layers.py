@@ -16,6 +16,7 @@ from torch._compile import _disable_dynamo
 from ._library import ops
 from ._own import pruned_conv2d
 from ._state import LayerState, rank
+from ._traced import traced
 
 KEY = "approxtrain"  # of a layer's entry in a state_dict's metadata
 
@@ -58,8 +59,7 @@ def _linear(layer: ApproxLinear, x: Tensor, products: int) -> Tensor:
 
 def _call(state: LayerState, products: int) -> tuple[Any, ...]:
     """The arguments that both operators end in."""
-    return (state.method, products, state.seed, state.number, state.step, rank(),
-            state.norm_follows, state.counts)
+    return state.method, products, state.key
 
 
 def _compute(layer: Any, x: Tensor) -> Tensor:
@@ -68,23 +68,27 @@ def _compute(layer: Any, x: Tensor) -> Tensor:
     products = state.products()
     if not products or x.numel() == 0 or x.is_meta:
         y = layer.exact_forward(x)
+        state.count_exact(x, layer.weight, y)
     else:
         try:
             y = layer.approximate(x, products)
         except (ValueError, TypeError, RuntimeError) as error:
             raise type(error)(f"{state.info.name}: {error}") from error
-    state.count_exact(x, layer.weight, y)
-    state.watch(y)
-    return y
+        if state.own is not None:
+            state.count_exact(x, layer.weight, y)
+    return state.watch(y)
 
 
-# torch.compile must not look inside: a trace would freeze one step's draws. It runs the layer as it
-# is, between two graphs.
 _compute_outside = _disable_dynamo(_compute)
 
 
 def _train(layer: Any, x: Tensor) -> Tensor:
-    return _compute_outside(layer, x) if torch.compiler.is_compiling() else _compute(layer, x)
+    if not torch.compiler.is_compiling():
+        return _compute(layer, x)
+    # A rank that `apply` did not know yet: the layer notes it between two graphs, once.
+    if rank() != layer._approxtrain.rank:
+        return _compute_outside(layer, x)
+    return traced(layer, x)
 
 
 class _Approximated(nn.Module):
