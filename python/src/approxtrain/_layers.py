@@ -1,7 +1,7 @@
 """Conv2d and Linear with approximated products, in place of PyTorch's own.
 
 A layer keeps its object, its parameters and its hooks: `apply` changes its class alone. In
-evaluation mode it computes what PyTorch's layer computes.
+evaluation mode, and under `dense`, it is PyTorch's layer: it counts nothing then.
 """
 
 from __future__ import annotations
@@ -121,7 +121,8 @@ class ApproxConv2d(_Approximated, nn.Conv2d):
     approximate = _conv2d
 
     def forward(self, input: Tensor) -> Tensor:
-        return _train(self, input) if self.training else nn.Conv2d.forward(self, input)
+        return (_train(self, input) if self.training and self._approxtrain.able
+                else nn.Conv2d.forward(self, input))
 
 
 class ApproxLinear(_Approximated, nn.Linear):
@@ -131,7 +132,8 @@ class ApproxLinear(_Approximated, nn.Linear):
     approximate = _linear
 
     def forward(self, input: Tensor) -> Tensor:
-        return _train(self, input) if self.training else nn.Linear.forward(self, input)
+        return (_train(self, input) if self.training and self._approxtrain.able
+                else nn.Linear.forward(self, input))
 
 
 PLAIN_OF: dict[type[nn.Module], type[nn.Module]] = {ApproxConv2d: nn.Conv2d,
