@@ -93,7 +93,13 @@ def test_bad_input_is_one_line_and_changes_nothing():
             schedule={"layers": "kind=conv5x5"})
     refuses(ValueError, "no schedule: expected", "zero", schedule="wang2019_s9")
     refuses(ValueError, "unknown key of a schedule", "zero", schedule={"layer": "1"})
-    refuses(ValueError, "given in batches", "zero", schedule={"until": "0.5dur"})
+    refuses(ValueError, 'until = "0.5dur": a window in shares needs apply.*total_steps', "zero",
+            schedule={"until": "0.5dur"})
+    refuses(ValueError, 'from = "3ep": a window in epochs needs apply.*steps_per_epoch', "zero",
+            schedule={"from": "3ep"}, total_steps=9)
+    refuses(ValueError, 'until = "plateau": expected 300ba', "zero", schedule={"until": "plateau"})
+    refuses(ValueError, "batches are whole", "zero", schedule={"until": "1.5ba"})
+    refuses(ValueError, "at most 1dur", "zero", schedule={"until": "2dur"}, total_steps=9)
     refuses(ValueError, "the step must be at least 1", "zero", schedule={"steps": "::0"})
     refuses(ValueError, "only layer that fits", "zero",
             model=nn.Sequential(nn.Conv2d(3, 4, 3)))

@@ -13,7 +13,9 @@ STEPS = 12
 CASES = ["wang2019_s1", "wang2019_s2", "wang2019_s3", "wang2019_s3:first=true", "wang2019_cnn2",
          "slice", "slice:layers=2::2,steps=::4", "slice:layers=1,steps=3",
          "slice:layers=2:9:3+5,steps=1:8:2", "slice:layers=kind=linear,steps=2::3",
-         "slice:layers=kind=conv*,from=3ba,until=7ba", "slice:products=weight_gradient"]
+         "slice:layers=kind=conv*,from=3ba,until=7ba", "slice:products=weight_gradient",
+         "slice:from=1ep,until=2.5ep", "slice:from=.5dur", "slice:until=0.3dur"]
+EXTENT = dict(steps_per_epoch=3, total_steps=11)
 
 
 @pytest.mark.parametrize("schedule", CASES)
@@ -21,18 +23,19 @@ CASES = ["wang2019_s1", "wang2019_s2", "wang2019_s3", "wang2019_s3:first=true", 
 def test_agrees_with_schedule_show(program, schedule, network, make):
     shown = subprocess.run(
         [program, "schedule", "show", schedule, "--network", network, "--method", "zero", "--steps",
-         str(STEPS), "--format", "csv"], capture_output=True, text=True)
+         str(STEPS), "--steps-per-epoch", str(EXTENT["steps_per_epoch"]), "--total-steps",
+         str(EXTENT["total_steps"]), "--format", "csv"], capture_output=True, text=True)
     model = make(10)
     if shown.returncode:  # a selector that matches nothing there matches nothing here
         with pytest.raises(ValueError, match="matches no layer"):
-            approxtrain.apply(model, "zero", schedule=schedule)
+            approxtrain.apply(model, "zero", schedule=schedule, **EXTENT)
         return
     wanted: dict[str, set[int]] = {}
     for row in csv.DictReader(io.StringIO(shown.stdout)):
         wanted.setdefault(row["layer"], set())
         if row["method"]:
             wanted[row["layer"]].add(int(row["step"]))
-    names = approxtrain.apply(model, "zero", schedule=schedule)
+    names = approxtrain.apply(model, "zero", schedule=schedule, **EXTENT)
     from approxtrain._apply import approximated_layers
     layers = dict(approximated_layers(model))
     assert list(layers) == names

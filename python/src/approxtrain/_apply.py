@@ -10,7 +10,7 @@ from torch import nn
 from ._layers import APPROXIMATED_OF, PLAIN_OF, ApproxConv2d, ApproxLinear
 from ._library import ops
 from ._own import OwnMethod, find_own, pruned_for
-from ._schedule import LayerInfo, Rule, ScheduleLike, make_schedule, select_layers
+from ._schedule import Extent, LayerInfo, Rule, ScheduleLike, make_schedule, select_layers
 from ._state import LayerState
 from ._text import parse_spec, product_names
 
@@ -102,15 +102,18 @@ def _check_layer(info: LayerInfo, module: Plain, method: str, own: Optional[OwnM
 
 
 def apply(model: nn.Module, method: str, *, skip_first: Optional[bool] = None,
-          schedule: Optional[ScheduleLike] = None, seed: int = 0) -> list[str]:
+          schedule: Optional[ScheduleLike] = None, seed: int = 0,
+          steps_per_epoch: Optional[int] = None, total_steps: Optional[int] = None) -> list[str]:
     """Approximates products of a model's Conv2d and Linear layers in training, by `method`.
 
     `method` is a text of the program (`stochastic_pruning:p=0.9`), or names a method registered by
     `approxtrain.method`. Without a `schedule` all layers but the first convolution are approximated
     in every step (a model without one: all but the first layer). A schedule names the layers, steps
     and products: `wang2019_s1`, `slice:layers=2::2,steps=::4`, a mapping with these keys, or a list
-    of mappings. `skip_first` says whether the first layer stays exact, whatever selects it; None:
-    as above. `seed` decides the draws, with the layer, the step and the rank.
+    of mappings. Windows in epochs (`until=10ep`) need `steps_per_epoch`, those in shares of the
+    training (`from=0.5dur`) need `total_steps`. `skip_first` says whether the first layer stays
+    exact, whatever selects it; None: as above. `seed` decides the draws, with the layer, the step
+    and the rank.
 
     A layer's step is the number of backward passes that came through it. Call it before fully_shard
     and before or after DDP wraps the model. Returns the names of the approximated layers. Raises
@@ -130,7 +133,7 @@ def apply(model: nn.Module, method: str, *, skip_first: Optional[bool] = None,
     skipped = {first.name} if skip_first or (skip_first is None and schedule is None) else set()
     per_layer: dict[str, list[Rule]] = {}
     if schedule is not None:
-        rules = make_schedule(schedule)
+        rules = make_schedule(schedule, Extent(steps_per_epoch, total_steps))
         _check_rules(rules, method, able, one_sample, layers)
         for rule in rules:
             chosen = select_layers(rule.layers, [info for info, _ in layers])

@@ -6,10 +6,11 @@ over the convolutions, steps from 0 over the backward passes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Union
+from typing import Optional, Union
 
 from ._text import parse_spec, product_bits
 
@@ -86,21 +87,44 @@ class Rule:
                 and self.steps.contains(step) and self.ranks.contains(rank))
 
 
-def _batches(key: str, text: str, missing: int) -> int:
-    """A window's end in batches: `300ba`."""
+@dataclass(frozen=True)
+class Extent:
+    """How long a training is: for windows in epochs, and in shares of the whole."""
+
+    steps_per_epoch: Optional[int] = None
+    total_steps: Optional[int] = None
+
+
+_UNITS = {"ep": ("steps_per_epoch", "epochs"), "dur": ("total_steps", "shares")}
+
+
+def _batches(key: str, text: str, missing: int, extent: Extent) -> int:
+    """A window's end as a step: `300ba`, `10ep`, `0.25dur`."""
     text = text.strip()
     if not text:
         return missing
-    number = text.removesuffix("ba")
-    if number == text or not (number.isascii() and number.isdigit()):
-        raise ValueError(f'{key} = "{text}": in Python a window is given in batches: 300ba')
-    return int(number)
+    found = re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ba|ep|dur)", text, re.ASCII)
+    if found is None:
+        raise ValueError(f'{key} = "{text}": expected 300ba (batches), 10ep (epochs) or 0.25dur '
+                         "(share of the training)")
+    value, unit = float(found[1]), found[2]
+    if unit == "ba":
+        if not value.is_integer():
+            raise ValueError(f'{key} = "{text}": batches are whole')
+        return int(value)
+    if unit == "dur" and value > 1:
+        raise ValueError(f'{key} = "{text}": a share of the training is at most 1dur')
+    argument, what = _UNITS[unit]
+    steps = getattr(extent, argument)
+    if steps is None:
+        raise ValueError(f'{key} = "{text}": a window in {what} needs apply(..., {argument}=...)')
+    return int(value * steps + 0.5)
 
 
 _KEYS = ("layers", "steps", "products", "from", "until", "ranks")
 
 
-def make_rule(values: Mapping[str, object]) -> Rule:
+def make_rule(values: Mapping[str, object], extent: Extent = Extent()) -> Rule:
     """A rule of the keys of an experiment file: layers, steps, products, from, until, ranks.
 
     Raises ValueError.
@@ -125,8 +149,8 @@ def make_rule(values: Mapping[str, object]) -> Rule:
         raise ValueError(f'steps = "{values["steps"]}": {error}') from None
     ranks = text("ranks", "")
     rule = Rule(layers=text("layers", "::1"), steps=steps, products=product_bits(names),
-                begin=_batches("from", text("from", ""), 0),
-                end=_batches("until", text("until", ""), -1),
+                begin=_batches("from", text("from", ""), 0, extent),
+                end=_batches("until", text("until", ""), -1, extent),
                 ranks=parse_slice(ranks, 0) if ranks else Slice())
     if 0 <= rule.end <= rule.begin:
         raise ValueError(f"until = {values['until']} is not above from")
@@ -148,11 +172,11 @@ def _known(name: str, arguments: Mapping[str, str], *keys: str) -> None:
                              + (f'; it has {", ".join(keys)}' if keys else "; it has none"))
 
 
-def _named(name: str, arguments: Mapping[str, str]) -> Rule:
+def _named(name: str, arguments: Mapping[str, str], extent: Extent) -> Rule:
     """The schedules of core/config/schedules/."""
     if name == "slice":
         _known(name, arguments, *_KEYS)
-        return make_rule(arguments)
+        return make_rule(arguments, extent)
     if name == "wang2019_s3":
         _known(name, arguments, "first")
         layers, steps = "1::1" if _flag(name, arguments, "first") else "2::1", "::4"
@@ -168,19 +192,19 @@ def _named(name: str, arguments: Mapping[str, str]) -> Rule:
     return make_rule({"layers": layers, "steps": steps, "products": "weight_gradient"})
 
 
-def make_schedule(given: ScheduleLike) -> list[Rule]:
+def make_schedule(given: ScheduleLike, extent: Extent = Extent()) -> list[Rule]:
     """The rules of a name (`wang2019_s1`, `slice:layers=2::2,steps=::4`), of a mapping with an
     experiment file's keys, or of a list of such mappings. Raises ValueError."""
     if isinstance(given, str):
-        return [_named(*parse_spec(given))]
+        return [_named(*parse_spec(given), extent)]
     if isinstance(given, Mapping):
-        return [make_rule(given)]
+        return [make_rule(given, extent)]
     if isinstance(given, Iterable):
         rules = []
         for one in given:
             if not isinstance(one, Mapping):
                 raise ValueError(f"schedule: {one!r} is no mapping of layers, steps and products")
-            rules.append(make_rule(one))
+            rules.append(make_rule(one, extent))
         if rules:
             return rules
     raise ValueError(f"schedule = {given!r}: expected a name, a mapping or a list of mappings")
