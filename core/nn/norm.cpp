@@ -26,6 +26,14 @@ std::vector<at::Tensor> in_parts(const at::Tensor& batch, int64_t images, size_t
   return batch.split(images);
 }
 
+// What a norm in training did with its tensors.
+struct NormCall {
+  std::vector<NormStatistics> statistics;  // of each part of the batch
+  int64_t part_images = 0;                 // of all parts but the last
+  ShapedTail tail = NormTail::kNone;
+  std::shared_ptr<Collectives> ranks;  // null: none
+};
+
 class FusedBatchNormBackward final : public torch::autograd::Node {
  public:
   std::string name() const override { return "FusedBatchNormBackward"; }
@@ -41,7 +49,7 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
     }
     const PhaseScope phase(Phase::kNormalisation);
     const auto found =
-        statistics.size() == 1 ? of_one_part(gradients[0]) : of_several_parts(gradients[0]);
+        call.statistics.size() == 1 ? of_one_part(gradients[0]) : of_several_parts(gradients[0]);
     result = {found.dx, found.dweight, found.dbias, found.dresidual};
     return result;
   }
@@ -54,23 +62,20 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
   }
 
   torch::autograd::SavedVariable x, weight, bias;
-  torch::autograd::SavedVariable kept;     // of a tail that adds a residual (norm_backward())
-  std::vector<NormStatistics> statistics;  // of each part of the batch
-  int64_t part_images = 0;                 // of all parts but the last
-  ShapedTail tail = NormTail::kNone;
-  std::shared_ptr<Collectives> ranks;  // null: none
+  torch::autograd::SavedVariable kept;  // of a tail that adds a residual (norm_backward())
+  NormCall call;
 
  private:
   NormGradients of_one_part(const at::Tensor& dy) {
     // The layer before, if it is one that looks at its gradient.
     auto* reader = dynamic_cast<GradientReader*>(next_edge(0).function.get());
-    const auto& [mean, variance, inverse_deviation] = statistics.front();
+    const auto& [mean, variance, inverse_deviation] = call.statistics.front();
     return norm_backward(
         dy, kept.unpack(shared_from_this()), x.unpack(), weight.unpack(), bias.unpack(), mean,
-        inverse_deviation, tail, reader == nullptr ? nullptr : reader->visitor(*this),
-        /*variant=*/{}, ranks == nullptr ? MeanOfParts() : [this](const at::Tensor& sums) {
-          ranks->sum(sums);
-          sums.div_(static_cast<double>(ranks->world().size));
+        inverse_deviation, call.tail, reader == nullptr ? nullptr : reader->visitor(*this),
+        /*variant=*/{}, call.ranks == nullptr ? MeanOfParts() : [this](const at::Tensor& sums) {
+          call.ranks->sum(sums);
+          sums.div_(static_cast<double>(call.ranks->world().size));
         });
   }
 
@@ -78,24 +83,47 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
   // here each part is written by a pass of its own. The layer looks at the whole one afterwards.
   NormGradients of_several_parts(const at::Tensor& gradient) {
     const auto parts_of = [this](const at::Tensor& batch) {
-      return in_parts(batch, part_images, statistics.size());
+      return in_parts(batch, call.part_images, call.statistics.size());
     };
     const auto all_x = x.unpack(), gamma = weight.unpack(), beta = bias.unpack();
     NormGradients whole{at::empty_like(all_x), at::zeros_like(gamma), at::zeros_like(beta), {}};
-    if (adds_residual(tail.kind)) whole.dresidual = at::empty_like(all_x);
+    if (adds_residual(call.tail.kind)) whole.dresidual = at::empty_like(all_x);
     const auto dy = parts_of(gradient.contiguous(at::MemoryFormat::ChannelsLast));
     const auto of_kept = parts_of(kept.unpack(shared_from_this())), of_x = parts_of(all_x);
     const auto dx = parts_of(whole.dx), dresidual = parts_of(whole.dresidual);
-    for (size_t i = 0; i < statistics.size(); ++i) {
+    for (size_t i = 0; i < call.statistics.size(); ++i) {
       NormGradients part{dx[i], {}, {}, dresidual[i]};
-      norm_backward_into(part, dy[i], of_kept[i], of_x[i], gamma, beta, statistics[i].mean,
-                         statistics[i].inverse_deviation, tail);
+      norm_backward_into(part, dy[i], of_kept[i], of_x[i], gamma, beta, call.statistics[i].mean,
+                         call.statistics[i].inverse_deviation, call.tail);
       whole.dweight.add_(part.dweight);
       whole.dbias.add_(part.dbias);
     }
     return whole;
   }
 };
+
+// y with the gradients of norm_forward, if any is wanted.
+at::Tensor with_history(const at::Tensor& y, const at::Tensor& x, const at::Tensor& weight,
+                        const at::Tensor& bias, const at::Tensor& residual, NormCall call) {
+  if (!at::GradMode::is_enabled() ||
+      !torch::autograd::any_variable_requires_grad({x, weight, bias, residual})) {
+    return y;
+  }
+  const auto node = std::shared_ptr<FusedBatchNormBackward>(new FusedBatchNormBackward(),
+                                                            torch::autograd::deleteNode);
+  node->set_next_edges(torch::autograd::collect_next_edges(x, weight, bias, residual));
+  node->x = torch::autograd::SavedVariable(x, /*is_output=*/false);
+  node->weight = torch::autograd::SavedVariable(weight, /*is_output=*/false);
+  node->bias = torch::autograd::SavedVariable(bias, /*is_output=*/false);
+  torch::autograd::set_history(y, node);
+  if (call.tail.kind == NormTail::kAddRelu) {
+    node->kept = torch::autograd::SavedVariable(y, /*is_output=*/true);
+  } else if (call.tail.kind == NormTail::kAddGelu) {
+    node->kept = torch::autograd::SavedVariable(residual, /*is_output=*/false);
+  }
+  node->call = std::move(call);
+  return y;
+}
 
 // The sum of what parts have, [C] each, all but the last times `each`.
 at::Tensor weighted_sum(const std::vector<at::Tensor>& of_parts, double each, double last) {
@@ -228,27 +256,20 @@ at::Tensor BatchNormImpl::run(const at::Tensor& x, const ShapedTail& tail,
                         statistics[i].inverse_deviation, tail, added[i]);
     }
   }
-  if (!at::GradMode::is_enabled() ||
-      !torch::autograd::any_variable_requires_grad({x, weight, bias, residual})) {
-    return y;
+  return with_history(y, x, weight, bias, residual,
+                      {std::move(statistics), part_images, tail, ranks});
+}
+
+at::Tensor norm_relu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                     const NormStatistics& statistics) {
+  const PhaseScope phase(Phase::kNormalisation);
+  at::Tensor y;
+  {
+    const at::NoGradGuard no_grad;
+    y = norm_forward(x, weight, bias, statistics.mean, statistics.inverse_deviation,
+                     NormTail::kRelu, {});
   }
-  const auto node = std::shared_ptr<FusedBatchNormBackward>(new FusedBatchNormBackward(),
-                                                            torch::autograd::deleteNode);
-  node->set_next_edges(torch::autograd::collect_next_edges(x, weight, bias, residual));
-  node->x = torch::autograd::SavedVariable(x, /*is_output=*/false);
-  node->weight = torch::autograd::SavedVariable(weight, /*is_output=*/false);
-  node->bias = torch::autograd::SavedVariable(bias, /*is_output=*/false);
-  node->statistics = std::move(statistics);
-  node->part_images = part_images;
-  node->tail = tail;
-  node->ranks = ranks;
-  torch::autograd::set_history(y, node);
-  if (tail.kind == NormTail::kAddRelu) {
-    node->kept = torch::autograd::SavedVariable(y, /*is_output=*/true);
-  } else if (tail.kind == NormTail::kAddGelu) {
-    node->kept = torch::autograd::SavedVariable(residual, /*is_output=*/false);
-  }
-  return y;
+  return with_history(y, x, weight, bias, {}, {{statistics}, x.size(0), NormTail::kRelu, {}});
 }
 
 std::vector<at::Tensor> BatchNormImpl::parts_of(const at::Tensor& x) const {

@@ -114,6 +114,12 @@ class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
 };
 TORCH_MODULE(BatchNorm);
 
+// max(0, norm(x)) in training mode, by the statistics of x (norm_statistics). It has a gradient,
+// which takes the statistics as functions of x. x must fit (fused_norm_fits), weight and bias are
+// float.
+at::Tensor norm_relu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                     const NormStatistics& statistics);
+
 // While one lives, the running statistics of a network's batch norms become the mean over all
 // batches that pass through it. Izmailov et al. 2018, section 3.2, compute them so after training.
 // The rest of the network is not changed: the caller puts it into evaluation mode.

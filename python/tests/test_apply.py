@@ -79,6 +79,8 @@ def refuses(error, match, *arguments, model=None, **options):
 
 
 def test_bad_input_is_one_line_and_changes_nothing():
+    refuses(ValueError, r"\(Sequential\) has no batch norm to fuse", "zero", fuse_norms=True,
+            model=nn.Sequential(nn.Conv2d(3, 8, 3), nn.Conv2d(8, 8, 3)))
     refuses(ValueError, "no layers that fit", "zero", model=nn.Sequential(nn.ReLU()))
     refuses(ValueError, "sochastic_pruning", "sochastic_pruning")
     refuses(ValueError, "p", "stochastic_pruning:p=2")

@@ -117,6 +117,26 @@ TEST(BatchNorm, ForwardAndBackwardAreLibTorchsInDoublePrecision) {
 }
 
 // Statistics and sums keep the precision of floats; what lies in memory is rounded once.
+// What the Python package calls: the statistics first, the rest once a ReLU has come.
+TEST(BatchNorm, NormAndReluByGivenStatisticsAreTheModules) {
+  for (const auto& shape : kShapes) {
+    for (const auto type : {at::kFloat, at::kBFloat16}) {
+      SCOPED_TRACE(::testing::PrintToString(shape));
+      const auto p = random_problem(shape, type);
+      const auto expected = by_module(p, NormTail::kRelu);
+      const auto leaf = [](const at::Tensor& t) { return t.clone().requires_grad_(); };
+      const auto x = leaf(p.x), weight = leaf(p.weight), bias = leaf(p.bias);
+      const auto y = norm_relu(x, weight, bias, norm_statistics(p.x, 1e-5));
+      y.backward(p.dy);
+      EXPECT_TRUE(at::equal(y, expected.y));
+      EXPECT_TRUE(at::equal(x.grad(), expected.dx));
+      EXPECT_TRUE(at::equal(weight.grad(), expected.dweight));
+      EXPECT_TRUE(at::equal(bias.grad(), expected.dbias));
+      EXPECT_FALSE(norm_relu(p.x, p.weight, p.bias, norm_statistics(p.x, 1e-5)).requires_grad());
+    }
+  }
+}
+
 TEST(BatchNorm, InBfloat16OnlyWhatIsStoredIsRounded) {
   constexpr double kRounding = 1.0 / 256;
   for (const auto& shape : kShapes) {

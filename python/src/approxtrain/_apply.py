@@ -9,6 +9,7 @@ from torch import nn
 
 from ._layers import APPROXIMATED_OF, PLAIN_OF, ApproxConv2d, ApproxLinear
 from ._library import ops
+from ._norms import fitting_norms, fuse, separate
 from ._own import OwnMethod, find_own, pruned_for
 from ._schedule import Extent, LayerInfo, Rule, ScheduleLike, make_schedule, select_layers
 from ._state import LayerState
@@ -103,7 +104,8 @@ def _check_layer(info: LayerInfo, module: Plain, method: str, own: Optional[OwnM
 
 def apply(model: nn.Module, method: str, *, skip_first: Optional[bool] = None,
           schedule: Optional[ScheduleLike] = None, seed: int = 0,
-          steps_per_epoch: Optional[int] = None, total_steps: Optional[int] = None) -> list[str]:
+          fuse_norms: bool = False, steps_per_epoch: Optional[int] = None,
+          total_steps: Optional[int] = None) -> list[str]:
     """Approximates products of a model's Conv2d and Linear layers in training, by `method`.
 
     `method` is a text of the program (`stochastic_pruning:p=0.9`), or names a method registered by
@@ -113,7 +115,8 @@ def apply(model: nn.Module, method: str, *, skip_first: Optional[bool] = None,
     of mappings. Windows in epochs (`until=10ep`) need `steps_per_epoch`, those in shares of the
     training (`from=0.5dur`) need `total_steps`. `skip_first` says whether the first layer stays
     exact, whatever selects it; None: as above. `seed` decides the draws, with the layer, the step
-    and the rank.
+    and the rank. With `fuse_norms` a BatchNorm2d and the ReLU that reads its result are computed at
+    once.
 
     A layer's step is the number of backward passes that came through it. Call it before fully_shard
     and before or after DDP wraps the model. Returns the names of the approximated layers. Raises
@@ -151,11 +154,16 @@ def apply(model: nn.Module, method: str, *, skip_first: Optional[bool] = None,
                          f"channels, {method} approximates layers from {least}; no other fits")
     for info, module in wide:
         _check_layer(info, module, method, own, seed)
+    norms = fitting_norms(model) if fuse_norms else []
+    if fuse_norms and not norms:
+        raise ValueError(f"the model ({type(model).__name__}) has no batch norm to fuse: none is a "
+                         "torch.nn.BatchNorm2d with parameters and running statistics")
     behind = norms_behind(model)
     for info, module in wide:
         state = LayerState(info, method, able, per_layer.get(info.name), seed, id(module) in behind)
         cast("ApproxConv2d | ApproxLinear", module)._approxtrain = state
         cast(nn.Module, module).__class__ = APPROXIMATED_OF[type(module)]
+    fuse(norms)
     return [info.name for info, _ in wide]
 
 
@@ -175,6 +183,7 @@ def remove(model: nn.Module) -> list[str]:
         if type(module) not in PLAIN_OF:
             raise ValueError(f"{name}: is a {type(module).__name__} by now: call remove before "
                              "fully_shard")
+    separate(model)
     for _, module in layers:
         module._approxtrain.forget()
         del module._approxtrain
