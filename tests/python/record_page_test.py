@@ -8,7 +8,8 @@ import tempfile
 
 SCRIPT = os.path.join(os.path.dirname(__file__), "..", "..", "scripts", "record-page")
 WRITES = "Write `told.txt`:\n\n```text\nold news\n```\n\n"
-DRAWS = "```\ncat told.txt\nprintf 'half\\rwhole\\n'\nprintf '\\033[31mred\\033[0m\\n'\n```\n"
+DRAWS = "```\ncat told.txt\nprintf 'half\\rwhole\\n'\nprintf '\\033[31mred\\033[0m\\n'\n"
+SLOW = "(seq 4; sleep 1; seq 2)\n```\n"
 
 
 def record(folder, page):
@@ -33,15 +34,21 @@ def record(folder, page):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        code, said, events, text = record(folder, WRITES + DRAWS)
+        code, said, events, text = record(folder, WRITES + DRAWS + SLOW)
         assert code == 0, said
         assert events[0]["version"] == 2 and events[0]["width"] == 100, events[0]
         times = [event[0] for event in events[1:]]
         assert times == sorted(times) and all(event[1] == "o" for event in events[1:])
         assert text.splitlines() == [
-            "$ # wrote told.txt, 1 line", "$ cat told.txt", "old news",
+            "$ cat > told.txt <<'END'", "old news", "END", "$ cat told.txt", "old news",
             "$ printf 'half\\rwhole\\n'", "whole", "$ printf '\\033[31mred\\033[0m\\n'", "red",
-            ""], text
+            "$ (seq 4; sleep 1; seq 2)", "1", "2", "3", "4", "1", "2"], text
+        # A step is an event; lines that come together are one, and a pause ends it.
+        typed = [event[2] for event in events[1:] if event[2].startswith("\x1b[32m$")]
+        assert len(typed) == 5 and typed[1].endswith("cat told.txt\r\n"), typed
+        assert len(events) - 1 == 5 + 5, events
+        assert events[0]["title"].endswith("page.md")
+        assert events[0]["command"].startswith("scripts/record-page"), events[0]
         assert "\x1b[31mred" in "".join(event[2] for event in events[1:])
     with tempfile.TemporaryDirectory() as folder:
         code, said, events, text = record(folder, "```\nfalse\necho later\n```\n")
