@@ -1,11 +1,17 @@
-"""What the site needs beside docs/ (a hook of mkdocs, see mkdocs.yml): pages that lie elsewhere, a
-place in `nav` for each page of docs/results/, and text in place of links to files that are no
-pages."""
+"""What the site needs beside docs/ (a hook of mkdocs, see mkdocs.yml): pages that lie elsewhere,
+pages of notebooks and recordings, a place in `nav` for each page of docs/results/, and text in
+place of links to files that are no pages."""
 
 import os
 import re
+import sys
 
 from mkdocs.structure.files import File
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import docs_notebooks  # noqa: E402
+import docs_recordings  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Page of the site: the file of the checkout that it is.
@@ -42,9 +48,22 @@ def on_config(config):
 
 
 def on_files(files, config):
-    for page, path in (ELSEWHERE | LOADED).items():
-        files.append(File.generated(config, page, content=read(path)))
+    made = {page: read(path) for page, path in (ELSEWHERE | LOADED).items()}
+    for path in docs_notebooks.paths():
+        page, pictures = docs_notebooks.page(path)
+        made[made_page(path)] = page
+        made |= {f"notebooks/{name}": picture for name, picture in pictures.items()}
+    for path in docs_recordings.paths():
+        made[made_page(path)] = docs_recordings.page(path)
+    for page, content in made.items():
+        files.append(File.generated(config, page, content=content))
     return files
+
+
+def made_page(path):
+    """The page that is made of a notebook or of a recording's text; None for another file."""
+    made = re.fullmatch(r"docs/(notebooks/.*)\.ipynb|docs/(recordings/.*)\.txt", path)
+    return f"{made[1] or made[2]}.md" if made else None
 
 
 def site_link(page, target):
@@ -52,7 +71,9 @@ def site_link(page, target):
     that is no page. `page` is the page's place on the site."""
     folder = os.path.dirname(ELSEWHERE.get(page, f"docs/{page}"))
     path = os.path.normpath(os.path.join(folder, target))
-    if path.startswith("docs/"):
+    if os.path.exists(os.path.join(ROOT, path)) and made_page(path) not in (None, page):
+        path = made_page(path)  # on its own page a link leads to the file itself
+    elif path.startswith("docs/"):
         path = path.removeprefix("docs/")
     elif path in ELSEWHERE.values():
         path = next(name for name, source in ELSEWHERE.items() if source == path)

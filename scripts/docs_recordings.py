@@ -1,6 +1,7 @@
 """The recordings of docs/recordings/, which scripts/record-page makes: what was typed in them, and
 the page that the site makes of each. Needs the standard library alone."""
 
+import glob
 import json
 import os
 
@@ -11,8 +12,8 @@ PROMPT = "\x1b[32m$\x1b[0m "
 
 def paths():
     """The texts of all recordings, from the root of the checkout. Each has a .cast beside it."""
-    return sorted(f"{FOLDER}/{name}" for name in os.listdir(os.path.join(ROOT, FOLDER))
-                  if name.endswith(".txt"))
+    return sorted(os.path.relpath(path, ROOT)
+                  for path in glob.glob(os.path.join(ROOT, FOLDER, "*.txt")))
 
 
 def read_cast(path):

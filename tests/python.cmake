@@ -57,6 +57,12 @@ if(APPROX_TORCH_PYTHON)  # the Python whose PyTorch the library was built with
               PYTHONPATH=${CMAKE_SOURCE_DIR}/python/src
               ${APPROX_TORCH_PYTHON} -m pytest ${CMAKE_SOURCE_DIR}/python -m "${marker_of_${part}}")
   endforeach()
+  # The notebooks, with the library and the program of this build.
+  add_test(NAME python.notebooks
+    COMMAND ${CMAKE_COMMAND} -E env APPROXTRAIN_LIBRARY=$<TARGET_FILE:approxtrain_operators>
+            APPROXTRAIN_PROGRAM=$<TARGET_FILE:approxtrain>
+            ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/notebooks_test.py)
+  set_tests_properties(python.notebooks PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 400 LABELS release)
   set_tests_properties(python.package PROPERTIES TIMEOUT 300 LABELS release)
   set_tests_properties(python.package_slow PROPERTIES TIMEOUT 300 LABELS "slow;release")
   set_tests_properties(python.wheel PROPERTIES TIMEOUT 1800 LABELS soak)

@@ -14,6 +14,11 @@ import sys
 import tempfile
 import urllib.parse
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts"))
+
+import docs_notebooks  # noqa: E402
+import docs_recordings  # noqa: E402
+
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 VENV = os.path.abspath(sys.argv[1] if sys.argv[1:] else os.path.join(ROOT, ".venv"))
 # What fetches by itself.
@@ -72,6 +77,14 @@ def sources():
     return found
 
 
+def made():
+    """{page of the site: Markdown} of pages that are made of notebooks and recordings."""
+    found = {path: docs_notebooks.page(path)[0] for path in docs_notebooks.paths()}
+    found |= {path: docs_recordings.page(path) for path in docs_recordings.paths()}
+    return {path.removeprefix("docs/").rsplit(".", 1)[0] + ".html": text
+            for path, text in found.items()}
+
+
 def rendered(markdown):
     """How many tags of each kind another renderer makes of it; None where it is not installed."""
     try:
@@ -100,11 +113,12 @@ def check_page(site, page, pages, faults):
 
 
 def check_site(site):
-    faults, of = [], sources()
+    faults = []
+    of = {page: read(os.path.join(ROOT, path)) for page, path in sources().items()} | made()
     pages = {}
-    for page, path in of.items():
+    for page in of:
         if not os.path.exists(os.path.join(site, page)):
-            faults.append(f"{path} is no page of the site")
+            faults.append(f"{page} is no page of the site")
         else:
             pages[page] = PageText(read(os.path.join(site, page)))
     index = read(os.path.join(site, "search", "search_index.js"))
@@ -112,10 +126,10 @@ def check_site(site):
         check_page(site, page, pages, faults)
         if f'"location":"{page}' not in index:
             faults.append(f"{page} is not found by the search")
-        wanted = rendered(read(os.path.join(ROOT, of[page])))
+        wanted = rendered(of[page])
         for tag in COUNTED if wanted is not None else ():
             if pages[page].tags[tag] != wanted[tag]:
-                faults.append(f"{page} has {pages[page].tags[tag]} {tag}, {of[page]} {wanted[tag]}")
+                faults.append(f"{page} has {pages[page].tags[tag]} {tag}, its text {wanted[tag]}")
     return faults, len(pages)
 
 

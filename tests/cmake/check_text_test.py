@@ -43,6 +43,11 @@ PAGES = {
     "docs/results/index.md": "# R\n",
     "docs/results/x.md": "# X\n\n[up](../in/b.md#two-a--bh)\n",
 }
+# One of its notebooks, whose Markdown is the text that is filled in.
+NOTEBOOK = "docs/notebooks/own-method.ipynb"
+CELLS = ('{"cells": [{"cell_type": "code", "source": ["[no link](gone.md)"]},\n'
+         '{"cell_type": "markdown", "source": ["# One\\n", "\\n", "%s"]}]}\n')
+PLACED = {**PAGES, "mkdocs.yml": PAGES["mkdocs.yml"] + "      - notebooks/own-method.md\n"}
 LONG = " ".join("w" * 25)
 # What is changed of the files and of the table, and what is found then; None: nothing.
 CASES = [
@@ -108,6 +113,17 @@ CASES = [
     ("a place without a page",
      {**PAGES, "mkdocs.yml": PAGES["mkdocs.yml"] + "      - in/c.md\n"}, [],
      "mkdocs.yml:1: docs/in/c.md: no such page"),
+    ("a notebook", {**PLACED, NOTEBOOK: CELLS % "[a](../a.md#one)"}, [], None),
+    ("a notebook that leads nowhere", {**PLACED, NOTEBOOK: CELLS % "[a](../a.md#two)"}, [],
+     f"{NOTEBOOK}:3: link to ../a.md#two: no such heading"),
+    ("a notebook in long sentences", {**PLACED, NOTEBOOK: CELLS % f"W {LONG}"}, [],
+     f"{NOTEBOOK}:3: (of the Markdown cells) a sentence of 26 words"),
+    ("a notebook without a place", {**PAGES, NOTEBOOK: CELLS % "a"}, [],
+     "docs/notebooks/own-method.md:1: has no place in nav of mkdocs.yml"),
+    ("what is no notebook", {**PLACED, NOTEBOOK: "[]\n"}, [],
+     f"{NOTEBOOK}:1: is no notebook: has no cells"),
+    ("a recording without a place", {**PAGES, "docs/recordings/a.txt": "$ date\n"}, [],
+     "docs/recordings/a.md:1: has no place in nav of mkdocs.yml"),
     ("a long message", {"cli/text.h": FILES["cli/text.h"] + f'f("{LONG}"\n  " {{:.2f}}");\n'}, [],
      "cli/text.h:2: a sentence of 26 words, 25 at most: W w"),
     ("a message without its subject", {"cli/text.h": FILES["cli/text.h"] +
@@ -142,7 +158,7 @@ def check(changes, replaced):
         for path, text in {**FILES, "docs/internals/architecture.md": PICTURE, **changes}.items():
             write(folder, path, text)
         write(folder, "scripts/check-text", script)
-        for module in ("commit_subjects.py", "plain_words.py"):
+        for module in ("commit_subjects.py", "docs_notebooks.py", "plain_words.py"):
             shutil.copy(os.path.join(ROOT, "scripts", module), os.path.join(folder, "scripts"))
         # What the format of C++ is, is not the question here.
         write(folder, ".venv/bin/clang-format", "#!/bin/sh\n")
