@@ -19,6 +19,9 @@ if(APPROX_TORCH_PYTHON)  # the Python whose PyTorch the library was built with
   # A page that is followed to the letter.
   add_test(NAME python.record_page
     COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/record_page_test.py)
+  # Recordings of pages are those of the pages as they are.
+  add_test(NAME python.recordings
+    COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/recordings_test.py)
   # What scripts/make-results makes of the decision table: intervals, verdicts, the answer, the
   # length of the page.
   add_test(NAME python.which_method
