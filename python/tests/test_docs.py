@@ -13,13 +13,13 @@ PAGE = Path(__file__).parents[2] / "docs/python.md"
 
 def test_the_examples_run(capsys):
     examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
-    applied, printed, own, results, traced = examples
+    applied, compiled, printed, own, results, traced = examples
     assert ".load(" in results  # needs a store: test_load.py
     model = resnet20(10)
     names = {"model": model, "images": images(), "labels": labels(),
-             "loss": nn.functional.cross_entropy, "train": lambda model: gradients(model)}
+             "loss_function": nn.functional.cross_entropy, "train": lambda model: gradients(model)}
     exec(compile(applied, str(PAGE), "exec"), names)
-    names["approxtrain"].apply(model, "zero")
+    exec(compile(compiled, str(PAGE), "exec"), names | {"torch": torch})
     gradients(model)
     exec(compile(printed, str(PAGE), "exec"), names)
     assert "weight_gradient" in capsys.readouterr().out
