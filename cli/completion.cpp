@@ -114,6 +114,7 @@ const std::map<std::string, Choices>& named_choices() {
         {"ITEM", {known_papers()}},
         {"EXPERIMENT", experiments},
         {"ID", experiments},
+        {"METHOD", {methods}},
         {"SCHEDULE", schedules},
         {"name", datasets},
         {"names", datasets},

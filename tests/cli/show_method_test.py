@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 
 from program import Folder, expect, expect_equal, finish
 
@@ -53,6 +54,15 @@ with Folder(SWEEP) as folder:
     expect(re.search(r"^\| seeds beside dense +\| 2 ", out, re.M) is not None, out[-900:])
     code, out, err = folder.run("show", "method", "topk_crs", "--db", "t.db")
     expect("It has no results of this method." in out, out[-300:])
+
+    code, out, err = folder.run("completion", "bash")
+    with open(folder.file("completion"), "w", encoding="utf-8") as file:
+        file.write(out)
+    script = ("source completion; COMP_LINE='approxtrain show method topk_c'; "
+              "COMP_POINT=${#COMP_LINE}; _approxtrain; echo ${COMPREPLY[@]}")
+    done = subprocess.run(["bash", "-c", script], cwd=folder.path, capture_output=True, text=True,
+                          check=False)
+    expect_equal(done.stdout.split(), ["topk_crs"], f"completion ({done.stderr})")
 
     code, out, err = folder.run("show", "method", "zro", "--db", "t.db")
     expect_equal((code, out), (2, ""), "an unknown one")

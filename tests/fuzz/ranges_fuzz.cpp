@@ -52,6 +52,14 @@ void run(Bytes input) {
   accepted(kRefused, [&] {
     expect(parse_range(text).size() <= 1'000'000, "a range has at most a million values");
   });
+  accepted(kRefused, [&] {
+    const auto values = range_values(text);
+    expect(!values.empty() && values.size() <= kMaxRangeValues, "a range has a thousand values");
+    for (const auto& value : values) {
+      if (values.size() == 1) break;
+      expect(range_values(value) == std::vector{value}, "a value of a range is no range");
+    }
+  });
   check_slice(text);
   accepted(kRefused, [&] { parse_steps(text); });
   check_layers(text);
@@ -76,6 +84,9 @@ std::vector<Buffer> seeds() {
                            "0-99+10",
                            "1-1024*2",
                            "-1",
+                           "0.1-0.9+0.2",
+                           "1e-05-1e-02*10",
+                           "-3--1+0.5",
                            "::1",
                            "2::4",
                            "3:10:2",
