@@ -1,6 +1,6 @@
 """Builds the wheel by scikit-build-core, against a PyTorch that is installed already.
 
-pip builds in an environment of its own and would fetch PyTorch into it once more: 4.6 GB on disk.
+pip builds in an environment of its own and would fetch PyTorch into it once more: 4.9 GB on disk.
 If the environment that pip installs into has the right PyTorch, this takes that one.
 """
 
