@@ -10,7 +10,7 @@ A norm whose result has had another reader than a ReLU is PyTorch's from the nex
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, cast
 
 import torch
 import torch.nn.functional as F
@@ -152,7 +152,8 @@ class Pending(Tensor):
         return func(*tree_map(_revealed, args), **tree_map(_revealed, kwargs))
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (),  # type: ignore[override]
+                           kwargs: Any = None) -> Any:
         if func._schema.is_mutable:
             raise RuntimeError(f"{func} would change the result of a norm that waits for its ReLU: "
                                "call apply without fuse_norms")
@@ -217,8 +218,8 @@ def fitting_norms(model: nn.Module) -> list[tuple[str, nn.BatchNorm2d]]:
 
 def fuse(norms: list[tuple[str, nn.BatchNorm2d]]) -> None:
     for name, module in norms:
-        module._approxtrain_norm = NormState(name)
-        module.__class__ = FusedNorm
+        cast(FusedNorm, module)._approxtrain_norm = NormState(name)
+        cast(nn.Module, module).__class__ = FusedNorm
 
 
 def separate(model: nn.Module) -> None:
@@ -226,4 +227,4 @@ def separate(model: nn.Module) -> None:
     for module in model.modules():
         if type(module) is FusedNorm:
             del module._approxtrain_norm
-            module.__class__ = nn.BatchNorm2d
+            cast(nn.Module, module).__class__ = nn.BatchNorm2d

@@ -170,7 +170,7 @@ def own_gradients(dy: Tensor, x: Tensor, w: Tensor, key: Tensor, stride: list[in
             continue
         prunes = bool(products >> place & 1)
         if prunes:
-            spent = state.own_spent[place]
+            spent: Any = state.own_spent[place]  # its sums become tensors: nothing waits for them
             spent.calls += 1
             spent.replaced_macs += macs
             spent.needed_macs = spent.needed_macs + kept.double() * (macs / dy.numel())
