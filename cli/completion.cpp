@@ -80,11 +80,14 @@ const std::map<std::string, Choices>& named_choices() {
     const auto& catalogue = Catalogue::embedded();
     auto methods = names_of(catalogue.methods);
     methods.emplace_back(kDense);
+    auto selections = names_of(catalogue.selections);
+    selections.emplace_back(kNoSelection);
     const std::vector<std::string> times = {"1m", "10m", "1h"};
     const Choices experiments{names_of_experiments()}, datasets{registered<DatasetEntry>()},
         schedules{registered<ScheduleEntry>()}, scales{names_of_enum<Scale>()}, files{{}, true};
     return std::map<std::string, Choices>{
         {"--method", {methods}},
+        {"--selection", {selections}},
         {"--network", {names_of(catalogue.networks)}},
         {"--schedule", schedules},
         {"--dataset", datasets},

@@ -102,6 +102,16 @@ Listing list_schedules(const GlobalOptions& /*options*/) {
   return listing;
 }
 
+Listing list_selections(const GlobalOptions& /*options*/) {
+  Listing listing{{"selection", "parameters", "source", "summary"}};
+  for (const auto& info : Catalogue::embedded().selections) {
+    listing.rows.push_back(
+        {info.name, parameters_text(info.params), source_text(info), info.summary});
+    listing.json.push_back(Json(info));
+  }
+  return listing;
+}
+
 Listing list_networks(const GlobalOptions& /*options*/) {
   Listing listing{
       {"network", "parameters", "weights", "MACs", "convolutions", "input", "source", "summary"}};
@@ -366,6 +376,7 @@ void add_list(CLI::App& app, GlobalOptions& options) {
   static constexpr Kind kKinds[] = {
       {"methods", "Methods, their parameters and the products they approximate", list_methods},
       {"schedules", "Schedules and their parameters", list_schedules},
+      {"selections", "Batch sources, which choose the examples of a step", list_selections},
       {"networks", "Networks, their sizes and convolutions", list_networks},
       {"datasets", "Data sets the program knows", list_datasets},
       {"experiments", "Experiment files that a sweep finds by name", list_experiments, true},

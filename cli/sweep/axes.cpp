@@ -25,6 +25,7 @@ struct AxisFlag {
 constexpr AxisFlag kAxisFlags[] = {
     {"--method", "NAME", "method", "methods, as name:key=value"},
     {"--schedule", "NAME", "schedule", "schedules, as name:key=value"},
+    {"--selection", "NAME", "selection", "batch sources, as name:key=value; none: all examples"},
     {"--network", "NAME", "network", "networks, as name:key=value"},
     {"--dataset", "NAME", "dataset", "data sets"},
     {"--recipe", "NAME", "recipe", "optimizer, learning rate and augmentation"},

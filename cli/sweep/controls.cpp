@@ -34,13 +34,13 @@ class ControlMaker {
         is_tuned_(experiment.tuning.has_value()) {
     for (const auto& run : experiment.runs()) {
       keys_.insert(run.key);
-      if (is_dense(run.config.method) && run.excluded.empty()) exact_.push_back(&run);
+      if (is_exact(run.config) && run.excluded.empty()) exact_.push_back(&run);
     }
   }
 
   void add_for(const PlannedRun& run) {
     if (!run.excluded.empty() || run.is_control) return;
-    if (is_dense(run.config.method)) {
+    if (is_exact(run.config)) {
       if (run.shortened_from) return;  // a smaller network stands beside the whole training alone
       if (!controls_.smaller_net.empty()) add_smaller_net(run);
       return;
@@ -109,6 +109,7 @@ class ControlMaker {
     PlannedRun control = run;
     control.config.method = kDense;
     control.config.schedule.clear();
+    control.config.selection.clear();
     control.schedule_label.clear();
     const auto steps = stored_.steps_per_epoch.find(run.labels());
     control.config.recipe =
@@ -118,13 +119,14 @@ class ControlMaker {
     add(std::move(control));
   }
 
-  // The exact training that differs from a run in method and learning rate, as each is tuned,
-  // alone.
+  // The exact training that differs from a run in method, selection and learning rate alone, as
+  // each is tuned.
   const PlannedRun* exact_beside(const PlannedRun& run) const {
     const auto beside = [&](const PlannedRun* exact) {
       RunConfig config = exact->config;
       config.method = run.config.method;
       config.schedule = run.config.schedule;
+      config.selection = run.config.selection;
       config.recipe.learning_rate = run.config.recipe.learning_rate;
       return config == run.config;
     };
@@ -133,6 +135,9 @@ class ControlMaker {
   }
 
   void add_random(const PlannedRun& run) {
+    if (!run.config.selection.empty()) {
+      return say(run, "name random_subset of its size beside it, in selection");
+    }
     if (const auto why = why_rules_stay(run.config); !why.empty()) return say(run, why);
     const RandomTwin twin =
         random_twin(run.config.method, find_in(stored_.densities, run), catalogue_);

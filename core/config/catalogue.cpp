@@ -78,6 +78,23 @@ int64_t MethodInfo::least_channels(const Params& given) const {
   return has ? given.integer(kMinChannels) : 0;
 }
 
+std::string SelectionInfo::proxy_network(const Params& given) const {
+  const bool has =
+      std::ranges::any_of(params, [](const ParamSpec& param) { return param.name == kProxy; });
+  if (!has) return "";
+  std::string text = given.text(kProxy);
+  const auto open = text.find('(');
+  if (open == std::string::npos) return text;
+  if (text.back() != ')') {
+    throw usage_error("{}: {}={}: expected NETWORK or NETWORK(key=value;key=value)", name, kProxy,
+                      text);
+  }
+  text.pop_back();
+  text[open] = ':';
+  std::ranges::replace(text, ';', ',');
+  return text;
+}
+
 void NetworkInfo::check_side(int64_t side) const {
   if (side >= smallest) return;
   throw usage_error("{} needs images of at least {}x{} pixels, the data set's are {}x{}", name,
@@ -145,6 +162,16 @@ void from_json(const Json& json, StudyInfo& info) {
   json.at("methods").get_to(info.methods);
 }
 
+void to_json(Json& json, const SelectionInfo& info) {
+  info_to_json(json, info);
+  json["after_an_epoch"] = info.after_an_epoch;
+}
+
+void from_json(const Json& json, SelectionInfo& info) {
+  info_from_json(json, info);
+  json.at("after_an_epoch").get_to(info.after_an_epoch);
+}
+
 void to_json(Json& json, const RuledVariant& variant) {
   json = Json{{"name", variant.name},
               {"plan", variant.plan},
@@ -164,17 +191,16 @@ void from_json(const Json& json, RuledVariant& variant) {
 }
 
 void to_json(Json& json, const Catalogue& catalogue) {
-  json = Json{{"schema", "approxtrain.catalogue/1"},
-              {"methods", catalogue.methods},
-              {"networks", catalogue.networks},
-              {"studies", catalogue.studies},
-              {"ruled_variants", catalogue.ruled_variants}};
+  json = Json{{"schema", "approxtrain.catalogue/1"}, {"methods", catalogue.methods},
+              {"networks", catalogue.networks},      {"studies", catalogue.studies},
+              {"selections", catalogue.selections},  {"ruled_variants", catalogue.ruled_variants}};
 }
 
 void from_json(const Json& json, Catalogue& catalogue) {
   json.at("methods").get_to(catalogue.methods);
   json.at("networks").get_to(catalogue.networks);
   json.at("studies").get_to(catalogue.studies);
+  json.at("selections").get_to(catalogue.selections);
   json.at("ruled_variants").get_to(catalogue.ruled_variants);
 }
 
@@ -196,6 +222,10 @@ const NetworkInfo& Catalogue::network(std::string_view name) const {
   return find(networks, "network", name);
 }
 
+const SelectionInfo& Catalogue::selection(std::string_view name) const {
+  return find(selections, "selection", name, {"none"});
+}
+
 Params Catalogue::method_params(std::string_view text) const {
   const Spec spec = parse_spec(text);
   return Params(method(spec.name).params, spec);
@@ -204,6 +234,14 @@ Params Catalogue::method_params(std::string_view text) const {
 Params Catalogue::network_params(std::string_view text) const {
   const Spec spec = parse_spec(text);
   return Params(network(spec.name).params, spec);
+}
+
+Params Catalogue::selection_params(std::string_view text) const {
+  const Spec spec = parse_spec(text);
+  const SelectionInfo& info = selection(spec.name);
+  Params params(info.params, spec);
+  if (const auto proxy = info.proxy_network(params); !proxy.empty()) network_params(proxy);
+  return params;
 }
 
 }  // namespace approx

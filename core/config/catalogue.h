@@ -102,6 +102,19 @@ struct NetworkInfo : EntryInfo {
   void check_side(int64_t side) const;
 };
 
+// A batch source (core/selections/selection.h).
+struct SelectionInfo : EntryInfo {
+  // It keeps everything until it has seen each example once. A timing run is shorter than that.
+  bool after_an_epoch = false;
+
+  // The parameter of selections with a small network beside: its text, in which ( and ; stand for :
+  // and ",", as in "small_cnn(width=8)".
+  static constexpr const char* kProxy = "proxy";
+  // The full text of that network; "" for selections without one. Throws Error(kUsage) for a text
+  // that names none.
+  std::string proxy_network(const Params& given) const;
+};
+
 struct StudyInfo : EntryInfo {
   std::vector<std::string> methods;  // those of a call that names none; empty: it takes no methods
 };
@@ -110,6 +123,7 @@ struct Catalogue {
   std::vector<MethodInfo> methods;
   std::vector<NetworkInfo> networks;
   std::vector<StudyInfo> studies;
+  std::vector<SelectionInfo> selections;
   // Kernel variants with a rule, one entry for each product that they compute. Variants for a GPU
   // are in the list if the build has kernels for one.
   std::vector<RuledVariant> ruled_variants;
@@ -122,15 +136,18 @@ struct Catalogue {
   // the method of a run whose schedule names a method in every rule.
   const MethodInfo& method(std::string_view name) const;
   const NetworkInfo& network(std::string_view name) const;
+  const SelectionInfo& selection(std::string_view name) const;
 
-  // Checks `name:key=value,...` against the declaration of the method or network.
+  // Checks `name:key=value,...` against the declaration of the method, network or selection.
   Params method_params(std::string_view text) const;
   Params network_params(std::string_view text) const;
+  Params selection_params(std::string_view text) const;
 };
 
 void to_json(Json& json, const MethodInfo& info);
 void to_json(Json& json, const NetworkInfo& info);
 void to_json(Json& json, const StudyInfo& info);
+void to_json(Json& json, const SelectionInfo& info);
 void to_json(Json& json, const RuledVariant& variant);
 void to_json(Json& json, const Catalogue& catalogue);
 void from_json(const Json& json, Catalogue& catalogue);

@@ -48,6 +48,9 @@ const std::vector<Setting<RunConfig>>& run_settings() {
           "norm_statistics", &C::norm_statistics,
           "several ranks: whether batch norms see their own images or those of all ranks")
           .late(),
+      text_setting("selection", &C::selection,
+                   "batch source, name:key=value,...: the examples of a step; none: all")
+          .late(),
       choice_setting("graphs", &C::graphs, "cuda: whether steps are captured and replayed").late(),
       text_setting("kernel_rules", &C::kernel_rules,
                    "a table by which approximated kernels are chosen")
@@ -70,6 +73,21 @@ std::string rules_text(const std::vector<Rule>& rules) {
     texts.push_back(parts.empty() ? "any layer" : fmt::format("{}", fmt::join(parts, " ")));
   }
   return fmt::format("{}", fmt::join(texts, " + "));
+}
+
+void check_selection(const RunConfig& config) {
+  if (config.selection.empty()) return;
+  if (config.ranks > 1) {
+    throw usage_error(
+        "selection = {} needs ranks = 1: each rank would remember its own examples alone",
+        config.selection);
+  }
+  if (!config.timed_against.empty() || config.operators == OperatorSet::kLibrary) {
+    throw usage_error(
+        "selection = {} is already timed against exact training; leave out timed_against and "
+        "operators",
+        config.selection);
+  }
 }
 
 }  // namespace
@@ -131,6 +149,7 @@ void check(const RunConfig& config) {
         "timed_against and operators = library exclude each other: a timing compares exact "
         "training with one thing; leave one out");
   }
+  check_selection(config);
   if (config.batch_size % config.ranks != 0) {
     throw usage_error(
         "ranks = {} does not divide batch_size = {}: each rank needs equally many images of a step",
@@ -177,6 +196,19 @@ std::string why_untimed(const RunConfig& config) {
   return "";
 }
 
+std::string arm_text(std::string_view method, std::string_view selection) {
+  if (selection.empty()) return std::string(method);
+  if (is_dense(method)) return std::string(selection);
+  return fmt::format("{}, {}", method, selection);
+}
+
+std::string untimed_selection(std::string_view selection) {
+  return fmt::format(
+      "a timing run is too short for selection = {}, which keeps everything in the first epoch. "
+      "Compare the seconds of trainings, or time random_subset",
+      selection);
+}
+
 std::string kernel_rules_id(std::string_view text, int64_t builtin_version) {
   if (!text.empty()) return "sha256:" + sha256_hex(text);
   return builtin_version > 1 ? fmt::format("builtin-{}", builtin_version) : "";
@@ -206,6 +238,7 @@ std::vector<SettingText> settings_in_effect(const RunConfig& config) {
     if (name == "operators") return config.operators != RunConfig().operators;
     if (name == "ranks") return config.ranks > 1;
     if (name == "stop_at") return config.stop_at > 0;
+    if (name == "selection") return !config.selection.empty();
     if (name == "kernel_rules") return !config.kernel_rules.empty();
     return true;
   });

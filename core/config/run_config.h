@@ -129,12 +129,30 @@ struct RunConfig {
   // (docs/internals/statistics.md).
   double stop_at = 0;
 
+  // The batch source that chooses the examples of a step, full text; "": none, every step trains on
+  // all of its candidates (core/selections/selection.h).
+  std::string selection;
+
   // The text of the table by which approximated variants are chosen (products/rules.h); "": the
   // built-in table.
   std::string kernel_rules;
 
   bool operator==(const RunConfig&) const = default;
 };
+
+// Whether the run trains exactly, on all examples: neither method nor selection.
+inline bool is_exact(const RunConfig& config) {
+  return is_dense(config.method) && config.selection.empty();
+}
+
+// The arm of a run as one text: its method, its selection, or both.
+std::string arm_text(std::string_view method, std::string_view selection);
+
+// Why a selection that keeps everything in the first epoch cannot be timed.
+std::string untimed_selection(std::string_view selection);
+
+// In place of a selection in an experiment: no selection.
+inline constexpr std::string_view kNoSelection = "none";
 
 // The identity of a table of kernel rules, for keys: "sha256:..." of the table's text. The built-in
 // table is "builtin-N". The first built-in version is "", as in runs that were stored before there

@@ -90,6 +90,9 @@ Json settings_of_key(const RunConfig& config, const Catalogue& catalogue, Spelli
     if (!takes_part(config, spec.name)) json.erase(spec.name);
   }
   json.erase("kernel_rules");
+  if (json.contains("selection")) {
+    json["selection"] = text(catalogue.selection_params(config.selection));
+  }
   if (json.contains("timed_against")) {
     json["timed_against"] = text(catalogue.network_params(config.timed_against));
   }
@@ -127,6 +130,12 @@ std::string key_by(const Versions& by, Json json, const RunConfig& config,
     versions["network " + info.name] = info.version;
   };
   add_network(config.network);
+  if (!config.selection.empty()) {
+    const auto& info = catalogue.selection(parse_spec(config.selection).name);
+    versions["selection " + info.name] = info.version;
+    const auto proxy = info.proxy_network(catalogue.selection_params(config.selection));
+    if (!proxy.empty()) add_network(proxy);
+  }
   // Since version 2 batch norms keep the precision of floats between what they read and write.
   if (half && config.operators == OperatorSet::kBest) versions["operators in half precision"] = 2;
   if (json.contains("timed_against")) add_network(config.timed_against);

@@ -12,12 +12,12 @@
 namespace approx {
 
 // The key is 64 hexadecimal digits: the SHA-256 of canonical JSON. That has the configuration, the
-// checksum of the data set, and the versions of the method, the network and the program's result
-// format. For a timing run it also has the version of the built-in table of kernel rules. Two runs
-// with equal keys give equal results on the same device, and equal bits with the same build.
-// Settings without effect are at their defaults in it (canonical in core/config/recipe.h), rules
-// are in one spelling (canonical_rule), and -0 is 0. One exception: the evaluation settings of a
-// timing run are in its key, as many runs are stored so.
+// checksum of the data set, and the versions of the method, the network, the selection and the
+// program's result format. For a timing run it also has the version of the built-in table of kernel
+// rules. Two runs with equal keys give equal results on the same device, and equal bits with the
+// same build. Settings without effect are at their defaults in it (canonical in
+// core/config/recipe.h), rules are in one spelling (canonical_rule), and -0 is 0. One exception:
+// the evaluation settings of a timing run are in its key, as many runs are stored so.
 std::string run_key(const RunConfig& config, std::string_view dataset_sha256,
                     const Catalogue& catalogue);
 

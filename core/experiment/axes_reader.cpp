@@ -432,6 +432,13 @@ class Reader {
       network =
           source_.at(item, at, [&] { return catalogue_.network_params(network); }).full_text();
     }
+    if (key == "selection") {
+      auto& text = config.selection;
+      if (text == kNoSelection) text.clear();
+      if (!text.empty()) {
+        text = source_.at(item, at, [&] { return catalogue_.selection_params(text); }).full_text();
+      }
+    }
     if (key == "kernel_rules") {
       config.kernel_rules =
           source_.at(item, at, [&] { return rules_text(item, config.kernel_rules); });

@@ -14,6 +14,7 @@ namespace {
 std::string beside(RunConfig config) {
   config.method = kDense;
   config.schedule.clear();
+  config.selection.clear();
   config.recipe.learning_rate = Recipe().learning_rate;
   return Json(config).dump();
 }
@@ -25,8 +26,8 @@ std::string length_label(const Recipe& recipe) {
 }
 
 bool may_have_lengths(const PlannedRun& run) {
-  return run.excluded.empty() && run.config.purpose == Purpose::kAccuracy &&
-         is_dense(run.config.method) && !is_prefix_of_longer(run.config.recipe);
+  return run.excluded.empty() && run.config.purpose == Purpose::kAccuracy && is_exact(run.config) &&
+         !is_prefix_of_longer(run.config.recipe);
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ void add_exact_lengths(std::vector<PlannedRun>& runs, const std::vector<double>&
   for (const auto& run : runs) {
     if (!run.excluded.empty()) continue;
     keys.insert(run.key);
-    if (!is_dense(run.config.method)) approximated.insert(beside(run.config));
+    if (!is_exact(run.config)) approximated.insert(beside(run.config));
   }
   std::vector<PlannedRun> all;
   for (auto& run : runs) {

@@ -155,9 +155,8 @@ class ExperimentReader {
       }
       shares.push_back(*share);
     });
-    const auto exact = std::count_if(runs.begin(), runs.end(), [](const PlannedRun& run) {
-      return is_dense(run.config.method);
-    });
+    const auto exact = std::count_if(runs.begin(), runs.end(),
+                                     [](const PlannedRun& run) { return is_exact(run.config); });
     // A flag may leave exact training out of what is run this time.
     if (exact == 0 && overridden_.keys.empty()) {
       throw source_.error(node, key, "no method is exact; add \"dense\" to method");

@@ -147,6 +147,7 @@ class Expander {
       run.excluded = broken_condition(block, run);
       exclude(run);
       if (run.excluded.empty()) run.excluded = why_untimed(run.config);
+      if (run.excluded.empty()) run.excluded = why_selection_untimed(run.config);
     } else {
       run.key = sha256_hex(Json(run.config).dump() + checksum);
     }
@@ -154,8 +155,19 @@ class Expander {
     if (!contradiction.empty() && run.excluded.empty()) {
       throw usage_error("{} ({} on {})", contradiction, method.label, network.label);
     }
+    // Conditions and exclusions name the method by the label that the file gives it.
+    if (!run.config.selection.empty()) {
+      const auto selection = catalogue_.selection_params(run.config.selection).to_string();
+      run.method_label = arm_text(run.method_label, selection);
+    }
     const bool is_new = seen_.emplace(run.key, run.labels()).second;
     if (is_new) result_.runs.push_back(std::move(run));
+  }
+
+  std::string why_selection_untimed(const RunConfig& config) const {
+    if (config.purpose != Purpose::kTiming || config.selection.empty()) return "";
+    const auto& info = catalogue_.selection(parse_spec(config.selection).name);
+    return info.after_an_epoch ? untimed_selection(config.selection) : "";
   }
 
   static std::string why_unusable(const RunConfig& config) {

@@ -158,10 +158,10 @@ std::string PaperCells::other_settings(const Row& row, Place at) const {
   const Cell& cell = *row.first;
   const std::string text = run == nullptr ? "" : differing(cell, run->config);
   if (!text.empty()) return "made with other settings than the item's: " + text;
-  const bool same = run != nullptr && run->config.method == cell.method &&
-                    run->config.network == cell.config.network &&
-                    run->config.dataset == cell.config.dataset &&
-                    schedule_text(run->config.schedule) == cell.schedule;
+  const bool same =
+      run != nullptr && arm_text(run->config.method, run->config.selection) == cell.method &&
+      run->config.network == cell.config.network && run->config.dataset == cell.config.dataset &&
+      schedule_text(run->config.schedule) == cell.schedule;
   return same ? "made with an earlier version of the method, the network or the data"
               : "made with other settings than the item's";
 }

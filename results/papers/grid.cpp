@@ -67,7 +67,7 @@ std::optional<Place> PaperGrid::baseline(Place at) const {
   for (size_t row = 0; row < rows_.size(); ++row) {
     for (size_t column = 0; column < columns_.size(); ++column) {
       const auto* run = planned_in_full({row, column});
-      if (run == nullptr || !is_dense(run->config.method)) continue;
+      if (run == nullptr || !is_exact(run->config)) continue;
       const bool beside = (!tells_trainings_apart(layout_.paper.rows) || row == at.row) &&
                           (!tells_trainings_apart(layout_.paper.columns) || column == at.column);
       if (beside) return Place{row, column};

@@ -59,7 +59,7 @@ Cell cell_of(const Snapshot& snapshot, SQLite::Statement& row) {
   cell.cell_id = integer_at(row, "cell_id");
   cell.run_key = text_at(row, "run_key");
   cell.config = snapshot.config(cell.cell_id, text_at(row, "config"));
-  cell.method = without_signs_of_zeros(cell.config.method);
+  cell.method = arm_text(without_signs_of_zeros(cell.config.method), cell.config.selection);
   cell.schedule = schedule_text(cell.config.schedule);
   cell.settings = settings_of(cell.config);
   cell.method_label = text_at(row, "method_label");
@@ -216,7 +216,8 @@ auto newest_of(const std::vector<Cell>& cells, const KeyOf& key_of) {
 }
 
 bool equally_written(const RunConfig& a, const RunConfig& b) {
-  return a.recipe == b.recipe && a.schedule == b.schedule && a.method == b.method;
+  return a.recipe == b.recipe && a.schedule == b.schedule && a.method == b.method &&
+         a.selection == b.selection;
 }
 
 // A cell planned again under another key with the same settings is of a later version of the

@@ -59,9 +59,11 @@ struct Run {
 struct Cell {
   int64_t cell_id = 0;
   std::string run_key;
-  bool planned = false;          // read_item_contents: the item plans this run now
-  RunConfig config;              // as it was stored
-  std::string method, schedule;  // of `config`; texts that mean the same are spelled alike
+  bool planned = false;  // read_item_contents: the item plans this run now
+  RunConfig config;      // as it was stored
+  // The method of `config` with its selection (arm_text), and its schedule. Texts that mean the
+  // same are spelled alike.
+  std::string method, schedule;
   Settings settings;
   std::string setting;  // all that must be equal, as one text
   bool tuned = false;   // its learning rate was chosen for its row and is not in `setting`

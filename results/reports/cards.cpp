@@ -48,7 +48,8 @@ using Cards = std::map<std::string, Card>;
 
 // A schedule that names several is no method of its own.
 bool is_method(const Cell& cell) {
-  return !is_dense(cell) && !is_mixed(parse_spec(cell.method).name);
+  return !is_dense(cell) && cell.config.selection.empty() &&
+         !is_mixed(parse_spec(cell.method).name);
 }
 
 Card& card_of(Cards& cards, const std::string& method) {

@@ -189,7 +189,8 @@ void count(Row& row) {
     row.notes[kDiverged] |= cell->is(Purpose::kAccuracy) && !run->finished();
     // The counts of several ranks are those of one, and others may approximate.
     const bool alone = cell->config.ranks == 1;
-    row.notes[kIdle] |= alone && !is_dense(*cell) && run->measured->approximated_nothing();
+    row.notes[kIdle] |=
+        alone && !is_dense(cell->config.method) && run->measured->approximated_nothing();
   }
   row.notes[kMixedHosts] = hosts.size() > 1;
   if (row.dense == nullptr || hosts.empty()) return;
@@ -252,6 +253,8 @@ void judge_ceiling(Row& row) {
   if (is_dense(*row.first)) return;
   // Ranks gain by what they do not send, too, and each may approximate other layers.
   if (row.first->config.ranks > 1) return;
+  // A selection leaves out examples, of which the layers' counts say nothing.
+  if (!row.first->config.selection.empty()) return;
   std::vector<double> ceilings, estimates;
   for (const auto& [cell, run] : row.timings) {
     const auto& phases = run->measured->phases;
@@ -283,6 +286,7 @@ void judge_ceiling(Row& row) {
 }
 
 void judge_realisation(Row& row) {
+  if (!row.first->config.selection.empty()) return;
   const auto reduction = [](const CellRuns& runs) {
     return summarize(values_of(
         runs, [](const RunMeasurements& measured) { return measured.compute_reduction(); }));

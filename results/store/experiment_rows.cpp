@@ -84,6 +84,7 @@ bool ExperimentWriter::add_cell(const std::string& run_key, const RunConfig& con
         "batch_size", "precision", "threads", "device", "stop_at"}) {
     row[column] = settings.at(column);
   }
+  row["method"] = arm_text(config.method, config.selection);  // "dense" is exact training alone
   return insert_row(db_, "INSERT INTO cell", row, "ON CONFLICT(run_key) DO NOTHING") > 0;
 }
 

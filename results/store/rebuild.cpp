@@ -130,7 +130,8 @@ void adopt(SQLite::Database& db, const FoundRun& run, ExperimentWriter& writer) 
   const auto config = run.task.at("config").get<RunConfig>();
   writer.add_cell(run.key, config, json_text(run.task.at("config")));
   PlannedRun planned{.config = config, .key = run.key};
-  planned.method_label = config.method, planned.network_label = config.network;
+  planned.method_label = arm_text(config.method, config.selection);
+  planned.network_label = config.network;
   if (!config.schedule.empty()) planned.schedule_label = json_text(Json(config.schedule));
   writer.add(member_row(planned));
   const int64_t began = written_ns(run.directory + "/" + kTaskFile).value_or(0);

@@ -55,7 +55,8 @@ def fits(folder):
                 ["report", "advice", "--wide"], ["report", "tta"], ["report", "runs"],
                 ["report", "pareto"], ["report", "pairs"], ["report", "cascade"],
                 ["advice"], ["list"], ["list", "methods"], ["list", "schedules"],
-                ["list", "networks"], ["list", "datasets"], ["list", "papers"], ["data", "list"],
+                ["list", "selections"], ["list", "networks"], ["list", "datasets"],
+                ["list", "papers"], ["data", "list"],
                 ["doctor"], ["sweep", "status"], ["sweep", "@quickstart", "--dry-run"],
                 ["sweep", "@wang2019:table5", "--dry-run"], ["show", "run", "1"],
                 ["study", "matmul-error", "--no-store"]]

@@ -408,6 +408,21 @@ TEST(RunKey, TheLibrarysOperatorsAreAnotherRun) {
   }
 }
 
+TEST(RunConfig, ASelectionIsAnArmOfItsOwn) {
+  auto config = example();
+  config.method = "dense";
+  EXPECT_TRUE(is_exact(config));
+  for (const auto& [name, text] : settings_in_effect(config)) EXPECT_NE(name, "selection");
+  config.selection = "infobatch:r=0.5";
+  EXPECT_FALSE(is_exact(config));
+  EXPECT_EQ(
+      std::ranges::count(settings_in_effect(config), SettingText("selection", "infobatch:r=0.5")),
+      1);
+  EXPECT_EQ(arm_text("dense", ""), "dense");
+  EXPECT_EQ(arm_text("dense", "infobatch"), "infobatch");
+  EXPECT_EQ(arm_text("zero", "infobatch"), "zero, infobatch");
+}
+
 TEST(RunConfig, TheLibrarysOperatorsComputeNoMethod) {
   auto config = example();
   config.operators = OperatorSet::kLibrary;

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/digest.h"
+#include "base/error.h"
 #include "core/config/layer_selector.h"
 #include "core/config/named_schedule.h"
 #include "core/config/position.h"
@@ -392,6 +393,54 @@ TEST(EarlierRunKeys, AreNotEndlesslyMany) {
   const auto keys = earlier_run_keys(config, "abc", catalogue);
   EXPECT_EQ(keys.size(), 63);
   EXPECT_EQ(std::set(keys.begin(), keys.end()).size(), keys.size());
+}
+
+// A selection is another run, and none leaves the keys of stored runs as they are.
+TEST(RunKey, HasTheSelectionAndItsVersion) {
+  auto config = keyed_run();
+  const auto before = key_now(config);
+  EXPECT_FALSE(Json(config).contains("selection"));
+  std::set<std::string> keys = {before};
+  for (const char* text : {"random_subset:ratio=0.25", "random_subset", "infobatch"}) {
+    config.selection = text;
+    EXPECT_EQ(Json(config).get<RunConfig>(), config);
+    EXPECT_TRUE(keys.insert(key_now(config)).second) << text;
+  }
+  config.selection = "random_subset";
+  const auto of_default = key_now(config);
+  config.selection = "random_subset:ratio=0.5";
+  EXPECT_EQ(key_now(config), of_default) << "a default written out";
+  auto catalogue = test_catalogue();
+  catalogue.selections[0].version = 2;
+  EXPECT_NE(run_key(config, "abc", catalogue), of_default);
+  config.selection.clear();
+  EXPECT_EQ(key_now(config), before);
+  EXPECT_EQ(run_key(config, "abc", catalogue), before);
+
+  // A small network beside has a version of its own.
+  config.selection = "proxy_selection:proxy=resnet14";
+  const auto of_proxy = key_now(config);
+  catalogue = test_catalogue();
+  std::ranges::find(catalogue.networks, "resnet14", &NetworkInfo::name)->version = 5;
+  EXPECT_NE(run_key(config, "abc", catalogue), of_proxy);
+}
+
+TEST(Catalogue, ReadsTheNetworkBesideASelection) {
+  const auto& catalogue = test_catalogue();
+  const auto network_of = [&](const std::string& text) {
+    const auto& info = catalogue.selection(parse_spec(text).name);
+    return info.proxy_network(Params(info.params, parse_spec(text)));
+  };
+  EXPECT_EQ(network_of("infobatch"), "");
+  EXPECT_EQ(network_of("proxy_selection"), "small_cnn");
+  EXPECT_EQ(network_of("proxy_selection:proxy=airbench(form=96;width=0.5)"),
+            "airbench:form=96,width=0.5");
+  EXPECT_THROW(network_of("proxy_selection:proxy=airbench(form=96"), Error);
+  EXPECT_THROW(catalogue.selection_params("proxy_selection:proxy=resnet21"), Error);
+  EXPECT_THROW(catalogue.selection_params("infobach"), Error);
+  const Catalogue read = Json(catalogue).get<Catalogue>();
+  EXPECT_TRUE(read.selection("infobatch").after_an_epoch);
+  EXPECT_FALSE(read.selection("random_subset").after_an_epoch);
 }
 
 TEST(CatalogueJson, HasTheVersionsThatCount) {

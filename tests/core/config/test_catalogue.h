@@ -38,6 +38,17 @@ inline NetworkInfo test_network(const std::string& name, int64_t convolutions) {
 inline const Catalogue& test_catalogue() {
   static const Catalogue catalogue = [] {
     Catalogue made;
+    const auto add_selection = [&made](const std::string& name, std::vector<ParamSpec> params,
+                                       bool after_an_epoch) {
+      SelectionInfo selection;
+      selection.name = name;
+      selection.params = std::move(params);
+      selection.after_an_epoch = after_an_epoch;
+      made.selections.push_back(std::move(selection));
+    };
+    add_selection("random_subset", {{"ratio", 0.5, "", 0, 1}}, false);
+    add_selection("infobatch", {{"r", 0.5, "", 0, 0.99}}, true);
+    add_selection("proxy_selection", {{"proxy", std::string("small_cnn"), ""}}, false);
     const auto add = [&made](const std::string& name, std::vector<ParamSpec> params,
                              std::vector<Product> products) {
       MethodInfo method;

@@ -136,5 +136,21 @@ TEST(ExactLengths, HaveTheTunedRateOfTheWholeTraining) {
   }
 }
 
+// A selection is an arm: it has exact trainings of several lengths beside it, and none of its own.
+TEST(ExactLengths, StandBesideASelection) {
+  const auto experiment =
+      parse(with(std::string(kCosineLines) + "method = \"dense\"\nselection = [\"none\", "
+                                             "\"random_subset\"]\nexact_lengths = [0.5]\n"));
+  std::vector<std::string> labels;
+  for (const auto& run : experiment.runs()) {
+    labels.push_back(run.method_label);
+    EXPECT_EQ(run.config.selection.empty(), run.method_label != "random_subset");
+  }
+  const std::vector<std::string> of_seed = {"dense", "dense for 5 epochs", "random_subset"};
+  auto wanted = of_seed;
+  wanted.insert(wanted.end(), of_seed.begin(), of_seed.end());
+  EXPECT_EQ(labels, wanted);
+}
+
 }  // namespace
 }  // namespace approx

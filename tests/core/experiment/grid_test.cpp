@@ -333,5 +333,48 @@ TEST(ParseExperiment, IsTheSameTwice) {
     EXPECT_EQ(first.runs()[i].key, second.runs()[i].key);
 }
 
+TEST(ParseExperiment, ASelectionIsAnAxisAndNamesItsRows) {
+  const auto experiment = parse(with(R"(method = ["dense", "zero"]
+selection = ["none", "random_subset:ratio=0.25", "infobatch"]
+purpose = ["accuracy", "timing"])"));
+  EXPECT_EQ(
+      summary(experiment),
+      (std::vector<std::string>{
+          "0 accuracy small_cnn dense ", "0 accuracy small_cnn zero wang2019_cnn2",
+          "0 accuracy small_cnn random_subset:ratio=0.25 ",
+          "0 accuracy small_cnn zero, random_subset:ratio=0.25 wang2019_cnn2",
+          "0 accuracy small_cnn infobatch ", "0 accuracy small_cnn zero, infobatch wang2019_cnn2",
+          "0 timing small_cnn dense ", "0 timing small_cnn zero wang2019_cnn2",
+          "0 timing small_cnn random_subset:ratio=0.25 ",
+          "0 timing small_cnn zero, random_subset:ratio=0.25 wang2019_cnn2",
+          "0 timing small_cnn infobatch  excluded",
+          "0 timing small_cnn zero, infobatch wang2019_cnn2 excluded"}));
+  const auto none = parse(with("")), named = parse(with("selection = \"none\""));
+  ASSERT_EQ(none.runs().size(), named.runs().size());
+  for (size_t i = 0; i < none.runs().size(); ++i) {
+    EXPECT_EQ(named.runs()[i].key, none.runs()[i].key) << "keys of stored runs stay";
+    EXPECT_EQ(named.runs()[i].method_label, none.runs()[i].method_label);
+  }
+}
+
+TEST(ParseExperiment, SelectionsHaveConditionsAndExclusionsByTheirMethods) {
+  const auto experiment = parse(with(R"(method = ["dense", "zero"]
+selection = ["none", { value = "infobatch", when = { method = "dense" } }]
+exclude = [{ selection = "infobatch", network = "wang_cnn2", reason = "too slow" }]
+network = ["small_cnn", "wang_cnn2"])"));
+  EXPECT_EQ(summary(experiment),
+            (std::vector<std::string>{
+                "0 accuracy small_cnn dense ", "0 accuracy small_cnn zero wang2019_cnn2",
+                "0 accuracy wang_cnn2 dense ", "0 accuracy wang_cnn2 zero wang2019_cnn2",
+                "0 accuracy small_cnn infobatch ",
+                "0 accuracy small_cnn zero, infobatch wang2019_cnn2 excluded",
+                "0 accuracy wang_cnn2 infobatch  excluded",
+                "0 accuracy wang_cnn2 zero, infobatch wang2019_cnn2 excluded"}));
+  EXPECT_NE(experiment_message(with("selection = \"infobach\"")).find("infobatch"),
+            std::string::npos);
+  EXPECT_NE(experiment_message(with("selection = \"random_subset:ratio=2\"")).find("ratio=2"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace approx

@@ -315,5 +315,30 @@ TEST_F(ReportTest, ASpeedupOverStockIsThatOverTheExactStepDividedByTheStockSteps
             std::string::npos);
 }
 
+// A selection is held against exact training, has no ceiling and has not approximated nothing.
+TEST_F(ReportTest, ASelectionIsAnArmBesideExactTraining) {
+  const auto of_selection = [](Ran ran) {
+    ran.plan.config.selection = "random_subset:ratio=0.5";
+    ran.plan.key += "-half";
+    ran.plan.method_label = "half";
+    return ran;
+  };
+  std::vector<Ran> runs;
+  for (int64_t seed = 0; seed < 3; ++seed) {
+    const double of_seed = 0.001 * static_cast<double>(seed);
+    runs.push_back(accuracy("dense", seed, {0.90 + of_seed}));
+    runs.push_back(of_selection(accuracy("dense", seed, {0.88 + 2 * of_seed})));
+    runs.push_back(of_selection(timing("dense", 1500, seed)));
+  }
+  fill(runs);
+  const Table table = made("table", path_);
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_NEAR(real(table, "half", "speedup"), 1.5, 0.01);
+  EXPECT_NEAR(real(table, "half", "loss_pp"), 1.9, 1e-9);
+  EXPECT_EQ(at(table, "half", "speedup_ceiling").index(), 0u);
+  EXPECT_EQ(std::get<std::string>(at(table, "half", "notes")).find("approximated nothing"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace approx
