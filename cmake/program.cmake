@@ -10,9 +10,9 @@ function(approx_program name)
   add_dependencies(${name}_library approx_build_info)
   target_include_directories(${name}_library PRIVATE ${CMAKE_BINARY_DIR})
   target_link_libraries(${name}_library
-    PUBLIC approx_core approx_python_methods approx_networks approx_ops approx_cudnn
-      approx_kernel_variants approx_python approx_config approx_catalogue approx_data approx_digest
-      approx_products approx_base ${arg_IN_BOTH} ${arg_IN_LIBRARY})
+    PUBLIC approx_core approx_python_methods approx_networks approx_selections approx_ops
+      approx_cudnn approx_kernel_variants approx_python approx_config approx_catalogue approx_data
+      approx_digest approx_products approx_base ${arg_IN_BOTH} ${arg_IN_LIBRARY})
 
   add_executable(${name}_catalogue ${CMAKE_SOURCE_DIR}/cmake/catalogue.cpp)
   target_link_libraries(${name}_catalogue PRIVATE ${name}_library)

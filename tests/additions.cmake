@@ -3,8 +3,8 @@
 file(GLOB_RECURSE added_plain CONFIGURE_DEPENDS
   additions/core/config/*.cpp additions/core/datasets/*.cpp)
 file(GLOB_RECURSE added_torch CONFIGURE_DEPENDS
-  additions/core/methods/*.cpp additions/core/networks/*.cpp additions/core/studies/*.cpp
-  additions/kernels/*.cpp)
+  additions/core/methods/*.cpp additions/core/networks/*.cpp additions/core/selections/*.cpp
+  additions/core/studies/*.cpp additions/kernels/*.cpp)
 file(GLOB_RECURSE added_reports CONFIGURE_DEPENDS additions/results/*.cpp)
 add_library(added_plain OBJECT ${added_plain})
 target_link_libraries(added_plain PUBLIC approx_headers)

@@ -79,8 +79,8 @@ def main():
     folder = tempfile.mkdtemp(prefix="approxtrain-additions-")
     try:
         for what, name in (("methods", "added_method"), ("schedules", "added_schedule"),
-                           ("networks", "added_network"), ("datasets", "added_dataset"),
-                           ("papers", "added:table1")):
+                           ("selections", "added_selection"), ("networks", "added_network"),
+                           ("datasets", "added_dataset"), ("papers", "added:table1")):
             known = names(folder, what)
             assert name in known, f"list {what}: no {name} in {sorted(known)}"
 
@@ -116,6 +116,13 @@ def main():
         idle = {row["method"] for row in table if "approximated nothing" in row["notes"]}
         assert len(table) == 6, table
         assert idle == {"factor 1", "all channels", "exact"}, table
+
+        # A training that leaves out examples is an arm of its own.
+        run(folder, "train", "--network", "added_network", "--dataset", "added_dataset",
+            "--recipe", "added_recipe", "--batch-size", "16", "--threads", "1",
+            "--selection", "added_selection")
+        table = rows(run(folder, "report", "table", "train", "--format", "csv"))
+        assert [row["method"] for row in table] == ["added_selection"], table
 
         # The kernel variant is measured, and agrees with the reference of its plan.
         kernels = rows(run(folder, "bench-kernel", "--shape", "N2,C3,K4,H5", "--op",

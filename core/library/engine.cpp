@@ -13,6 +13,7 @@
 #include "core/methods/method.h"
 #include "core/networks/network.h"
 #include "core/parallel/collectives.h"
+#include "core/selections/selection.h"
 #include "core/studies/study.h"
 #include "core/train/accuracy_run.h"
 #include "core/train/device.h"
@@ -59,6 +60,7 @@ class LibraryEngine final : public Engine {
     for (const auto* entry : Registry<StudyEntry>::instance().all()) {
       catalogue.studies.push_back(*entry);
     }
+    catalogue.selections = library_selections();
     open_cuda_kernels();  // whose variants register themselves, whether there is a GPU or not
     catalogue.ruled_variants = ruled_variants();
     return catalogue;

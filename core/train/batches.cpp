@@ -164,7 +164,8 @@ Batches::Batches(DeviceImages images, const LoadedDataset& dataset, const RunCon
       batch_size_(std::min(config.batch_size, images_.count())),
       per_epoch_(steps_per_epoch(images_.count(), batch_size_)),
       share_(batch_size_ / world.size),
-      first_(world.rank * share_) {
+      first_(world.rank * share_),
+      size_(batch_size_) {
   if (batch_size_ % world.size != 0) {
     throw usage_error("batches of {} images cannot be shared equally by {} processes", batch_size_,
                       world.size);
@@ -209,10 +210,10 @@ std::vector<int64_t> Batches::draws_of(int64_t epoch, const std::vector<int64_t>
   const bool alternates = recipe_.flip_order == FlipOrder::kAlternating;
   auto row = order.begin();
   std::vector<int64_t> draws;
-  draws.reserve(static_cast<size_t>(4 * per_epoch_ * batch_size_));
+  draws.reserve(static_cast<size_t>(4 * per_epoch_ * size_));
   for (int64_t step = epoch * per_epoch_; step < (epoch + 1) * per_epoch_; ++step) {
     const Rng rng{.seed = seed_, .step = static_cast<uint64_t>(step), .stream = kAugmentStream};
-    for (int64_t i = 0; i < batch_size_; ++i) {
+    for (int64_t i = 0; i < size_; ++i) {
       const auto words = rng.block(static_cast<uint32_t>(i));
       draws.push_back(pad == 0 ? 0 : Rng::below(shifts, words[0]) - pad);
       draws.push_back(pad == 0 ? 0 : Rng::below(shifts, words[1]) - pad);
@@ -224,12 +225,26 @@ std::vector<int64_t> Batches::draws_of(int64_t epoch, const std::vector<int64_t>
   return draws;
 }
 
+void Batches::follow(ChooseEpoch choose, bool weighs) {
+  choose_ = std::move(choose);
+  weighs_ = weighs;
+  restart();
+}
+
 void Batches::begin_epoch(int64_t epoch) {
   const auto device = images_.labels.device();
-  const auto& order = order_of(orders_, epoch, images_.count(), seed_);
-  order_ = from_vector(order).to(device);
+  const auto* order = &order_of(orders_, epoch, images_.count(), seed_);
+  EpochPlan chosen;
+  if (choose_) {
+    chosen = choose_(epoch, *order);
+    order = &chosen.ids;
+    share_ = size_ = chosen.per_step;
+    if (chosen.weights.empty()) chosen.weights.assign(weighs_ ? chosen.ids.size() : 0, 1);
+    if (weighs_) weights_ = at::tensor(chosen.weights).to(device);
+  }
+  order_ = from_vector(*order).to(device);
   if (!loader_ && augments(recipe_)) {
-    draws_ = from_vector(draws_of(epoch, order)).view({-1, 4}).to(device);
+    draws_ = from_vector(draws_of(epoch, *order)).view({-1, 4}).to(device);
   }
   epoch_ = epoch;
 }
@@ -239,7 +254,14 @@ at::Tensor Batches::indices(int64_t step) {
   return order_.narrow(0, begin_of(step), share_);
 }
 
-Batch Batches::at(int64_t step) { return loader_ ? photo_batch(step) : fixed_size_batch(step); }
+Batch Batches::at(int64_t step) {
+  auto batch = loader_ ? photo_batch(step) : fixed_size_batch(step);
+  if (choose_) {
+    batch.ids = indices(step);
+    if (weighs_) batch.weights = weights_.narrow(0, begin_of(step), share_);
+  }
+  return batch;
+}
 
 std::optional<int64_t> Batches::take_wait_ns() {
   if (!loader_) return std::nullopt;

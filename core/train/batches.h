@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,12 +15,16 @@
 #include "core/data/image_sizes.h"
 #include "core/data/photo_loader.h"
 #include "core/parallel/world.h"
+#include "core/selections/selection.h"
 
 namespace approx {
 
 struct Batch {
   at::Tensor x;       // [B,C,H,W] float, channels last in memory, normalised
   at::Tensor labels;  // [B] int64
+  // If a source chooses the examples (Batches::follow), else undefined.
+  at::Tensor ids = {};      // [B] int64, rows of the part
+  at::Tensor weights = {};  // [B] float, factors of the losses; undefined: all 1
 };
 
 // Some photographs of a data set. They stay in their files until a batch needs them.
@@ -78,13 +83,23 @@ class Batches {
   // not change.
   Batch at(int64_t step);
 
+  // Takes the examples of each epoch from `choose`, which gets the epoch and its random order of
+  // all examples. The plan has `per_step` set. `weighs`: batches have weights, also where a plan
+  // has none. Only for images of one size and one process. at() then asks `choose` at the first
+  // step of an epoch.
+  using ChooseEpoch = std::function<EpochPlan(int64_t epoch, const std::vector<int64_t>& order)>;
+  void follow(ChooseEpoch choose, bool weighs);
+
+  // Makes the next batch ask again for the examples of its epoch.
+  void restart() { epoch_ = -1; }
+
   // Nanoseconds for which at() has waited for photographs since the last call. Nothing for images
   // of one size, which need no preparation.
   std::optional<int64_t> take_wait_ns();
 
  private:
   // The start of this process's share of a step's batch in the epoch's order.
-  int64_t begin_of(int64_t step) const { return step % per_epoch_ * batch_size_ + first_; }
+  int64_t begin_of(int64_t step) const { return step % per_epoch_ * size_ + first_; }
   // Whether the alternating order mirrors an image of the part in an epoch.
   bool mirrors(int64_t row, int64_t epoch) const;
   std::vector<int64_t> draws_of(int64_t epoch, const std::vector<int64_t>& order) const;
@@ -100,9 +115,13 @@ class Batches {
   uint64_t seed_;
   int64_t batch_size_, per_epoch_;
   int64_t share_, first_;  // of a batch: the images of this process, and the first of them
+  int64_t size_;           // images of a step in the current epoch, over all ranks
+  ChooseEpoch choose_;     // null: every step takes the next images of the order
+  bool weighs_ = false;
   // Data of the current epoch, on the device: a step uses a part of it and copies nothing.
   int64_t epoch_ = -1;
-  at::Tensor order_;  // [N]
+  at::Tensor order_;    // [N]
+  at::Tensor weights_;  // [N]; undefined: none
   at::Tensor draws_;  // [per_epoch * B, 4]: row and column of the crop, flip, centre of the cutout
   // Orders of the epochs that photographs are prepared for: at the end of an epoch also the next.
   std::map<int64_t, std::vector<int64_t>> orders_;

@@ -67,10 +67,10 @@ Score Evaluation::score(const DeviceImages& images) {
   auto loss = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(device));
   EvalBatches batches(images, mean_, scale_, ranks == nullptr ? World() : ranks->world());
   for (int64_t i = 0; i < batches.count(); ++i) {
-    const auto [x, labels] = batches.at(i);
-    const auto found = logits(x);
-    correct.add_(found.argmax(1).eq(labels).sum());
-    loss.add_(at::cross_entropy_loss(found, labels, {}, at::Reduction::Sum));
+    const auto batch = batches.at(i);
+    const auto found = logits(batch.x);
+    correct.add_(found.argmax(1).eq(batch.labels).sum());
+    loss.add_(at::cross_entropy_loss(found, batch.labels, {}, at::Reduction::Sum));
   }
   if (average != nullptr) average->swap();
   network.train();

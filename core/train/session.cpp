@@ -19,6 +19,7 @@
 #include "core/train/parameter_roles.h"
 #include "core/train/precision.h"
 #include "core/train/scheduled_layers.h"
+#include "core/train/selected_batches.h"
 #include "core/train/step_recorder.h"
 #include "core/train/weight_average.h"
 #include "core/train/whitening.h"
@@ -57,6 +58,14 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
   const auto sizes = image_sizes(config.recipe, outline_of(dataset));
   const auto input = input_of(dataset, sizes);
   const WeightStartScope start(config.recipe.init);
+  if (!config.selection.empty()) {
+    // Before the network: making a small one draws from the generator that the network is made by.
+    selected_ = std::make_unique<SelectedBatches>(config, dataset, split_.train, input,
+                                                  batch_size(), steps_per_epoch());
+    batches_.follow(
+        [this](int64_t epoch, const auto& order) { return selected_->plan(epoch, order); },
+        selected_->weighs());
+  }
   network_ = make_network(config.network, input, static_cast<uint64_t>(config.seed));
   choose_operators(*network_, config.operators);
   if (config.norm_statistics == NormScope::kSynchronised) synchronise_norms(*network_, ranks_);
@@ -181,21 +190,25 @@ std::optional<GraphReport> Session::graph_report() const {
 
 Session::~Session() = default;
 
-at::Tensor Session::loss_of(const Batch& batch) {
+at::Tensor Session::loss_of(const Batch& batch, bool remember) {
   const Autocast autocast(config_.precision, device_.type());
   const auto logits = network_->forward(batch.x);
+  if (selected_ != nullptr) return selected_->loss(logits.to(at::kFloat), batch, remember);
   return at::cross_entropy_loss(logits.to(at::kFloat), batch.labels, {}, at::Reduction::Mean,
                                 /*ignore_index=*/-100, config_.recipe.label_smoothing);
 }
 
-Batch Session::next_batch() {
-  const PhaseScope phase(Phase::kData);
-  return batches_.at(step_);
+Batch Session::next_batch(double rate) {
+  const auto batch = [this] {
+    const PhaseScope phase(Phase::kData);
+    return batches_.at(step_);
+  }();
+  return selected_ == nullptr ? batch : selected_->chosen(batch, step_, *network_, rate);
 }
 
 at::Tensor Session::next_loss() {
   whiten_first();
-  return loss_of(batches_.at(step_));
+  return loss_of(batches_.at(step_), /*remember=*/false);
 }
 
 void Session::whiten_first() {
@@ -216,7 +229,8 @@ void Session::step(StepObserver* observer) {
   // Without a gradient nothing updates it, and none is computed down to it: behind a frozen first
   // convolution the second needs no data gradient.
   if (first_bias_.defined()) first_bias_.set_requires_grad(!holds_first_bias());
-  const auto batch = next_batch();
+  const auto batch = next_batch(rate);
+  trained_on_ = batch.labels.size(0);
   if (graphs_ != nullptr) {
     captured_step(batch, rate, observer);
   } else if (learning_rate_.defined()) {
@@ -251,7 +265,7 @@ void Session::compute(const Batch& batch, const StepRate& learning_rate, StepObs
   optimizer_->zero_grad();
   reduction_->begin_step();
   if (observer != nullptr) observer->before_forward(*network_);
-  const at::Tensor loss = loss_of(batch);
+  const at::Tensor loss = loss_of(batch, /*remember=*/true);
   if (step_loss_.defined()) step_loss_.copy_(loss.detach());
   (loss_scale_ == nullptr ? loss : loss_scale_->scaled(loss)).backward();
   if (observer != nullptr) observer->after_backward(*network_);
@@ -283,6 +297,11 @@ double Session::take_mean_loss() {
   return mean;
 }
 
+std::optional<double> Session::kept_share() const {
+  if (selected_ == nullptr) return std::nullopt;
+  return static_cast<double>(trained_on_) / static_cast<double>(batch_size());
+}
+
 std::vector<NamedTensor> Session::state() const {
   std::vector<NamedTensor> tensors;
   const auto add = [&](const char* prefix, const std::vector<NamedTensor>& list) {
@@ -294,6 +313,7 @@ std::vector<NamedTensor> Session::state() const {
   if (average_ != nullptr) add("average:", average_->state());
   if (lookahead_ != nullptr) add("lookahead:", lookahead_->state());
   add("", {{"loss_sum", loss_sum_}});
+  if (selected_ != nullptr) add("selection:", selected_->state());
   if (loss_scale_ != nullptr) {
     add("loss_scale:",
         {{"scale", loss_scale_->scale()}, {"steps", loss_scale_->steps_since_growth()}});
@@ -311,11 +331,16 @@ Checkpoint Session::save() const {
   }
   layers_->save(checkpoint, ranks_.get());
   reduction_->save(checkpoint);
+  if (selected_ != nullptr) selected_->save(checkpoint);
   return checkpoint;
 }
 
 void Session::restore(const Checkpoint& checkpoint) {
   try {
+    if (selected_ != nullptr) {
+      selected_->restore(checkpoint);
+      batches_.restart();
+    }
     for (const auto& [name, tensor] : state()) checkpoint.restore(name, tensor);
     layers_->restore(checkpoint, device_);
     reduction_->restore(checkpoint);

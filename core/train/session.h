@@ -24,6 +24,7 @@ class Lookahead;
 class LossScale;
 class Network;
 class ScheduledLayers;
+class SelectedBatches;
 class WeightAverage;
 
 // Looks at the layers while a step is computed. Such a step is not captured as a graph.
@@ -71,7 +72,7 @@ class Session {
   std::optional<GraphReport> graph_report() const;
 
   // The loss of the next batch, by a forward pass in which layers compute as in the last step. It
-  // is not a step of the session.
+  // is not a step of the session. If a source chooses in steps, it is of all candidates.
   at::Tensor next_loss();
 
   // Tells the schedule a held-out accuracy. Returns whether it completes a plateau that the
@@ -84,6 +85,9 @@ class Session {
   // Nanoseconds for which steps have waited for photographs since the last call. Nothing for images
   // of one size.
   std::optional<int64_t> take_data_wait_ns() { return batches_.take_wait_ns(); }
+
+  // The share of its candidates that the last step trained on; nothing if no source chooses.
+  std::optional<double> kept_share() const;
 
   // Everything that steps change, so that a restored session continues bit for bit. This is the
   // weights, the state of the update rule, the averages, the layers' counts, the methods' memories,
@@ -99,6 +103,7 @@ class Session {
   void synchronize() const;
 
   int64_t steps_done() const { return step_; }
+  // Images of a step; of those that a source leaves out, too.
   int64_t batch_size() const { return batches_.batch_size(); }
   int64_t steps_per_epoch() const { return batches_.per_epoch(); }
   int64_t total_steps() const { return approx::total_steps(config_.recipe, steps_per_epoch()); }
@@ -120,12 +125,13 @@ class Session {
   void open_lookahead(const std::vector<NamedTensor>& tensors);
   std::unique_ptr<GradientReduction> make_reduction() const;
   void open_graphs(bool reduced_by_others);
-  Batch next_batch();
+  Batch next_batch(double rate);
   void captured_step(const Batch& batch, double learning_rate, StepObserver* observer);
   // The part of a step that a graph may contain: forward and backward pass, update, sum of the
   // losses.
   void compute(const Batch& batch, const StepRate& learning_rate, StepObserver* observer);
-  at::Tensor loss_of(const Batch& batch);
+  // `remember`: the examples, if a source chooses them.
+  at::Tensor loss_of(const Batch& batch, bool remember);
   // Sets the weight of a whitening convolution, once in a training, and not if a training is
   // resumed.
   void whiten_first();
@@ -140,6 +146,7 @@ class Session {
   at::Device device_;
   Split split_;
   Batches batches_;
+  std::unique_ptr<SelectedBatches> selected_;  // null: every step trains on all of its candidates
   std::shared_ptr<Network> network_;
   std::unique_ptr<ScheduledLayers> layers_;
   std::vector<NamedTensor> parameters_;  // parameters that train
@@ -158,7 +165,8 @@ class Session {
   int64_t step_ = 0;
   int64_t period_ = 1;
   double approximated_share_ = 0;
-  int64_t own_steps_ = 0;  // done by this object
+  int64_t own_steps_ = 0;   // done by this object
+  int64_t trained_on_ = 0;  // examples of the last step
   bool counts_gradients_ = false;
   bool is_whitened_ = false;
 };

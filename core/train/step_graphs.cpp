@@ -67,9 +67,15 @@ const uint64_t* StepGraphs::step_at() const {
 
 Batch StepGraphs::placed(const Batch& batch) {
   auto& place = batches_[batch.x.sizes().vec()];
-  if (!place.x.defined()) place = {at::empty_like(batch.x), at::empty_like(batch.labels)};
-  place.x.copy_(batch.x);
-  place.labels.copy_(batch.labels);
+  const auto copy = [](at::Tensor& to, const at::Tensor& from) {
+    if (!from.defined()) return;
+    if (!to.defined()) to = at::empty_like(from);
+    to.copy_(from);
+  };
+  copy(place.x, batch.x);
+  copy(place.labels, batch.labels);
+  copy(place.ids, batch.ids);
+  copy(place.weights, batch.weights);
   return place;
 }
 

@@ -27,6 +27,7 @@ constexpr int64_t kWarmUpRounds = 3, kWarmUpNs = 500'000'000;
 RunConfig exact_of(RunConfig config) {
   config.method = kDense;
   config.schedule.clear();
+  config.selection.clear();
   config.operators = OperatorSet::kBest;
   if (!config.timed_against.empty()) config.network = config.timed_against;
   return config;

@@ -1,6 +1,6 @@
-"""The lists in docs/methods.md and docs/networks.md and the help texts in docs/cli.md are the
-program's own (`docs_test.py --write` writes them), docs/reading-tables.md explains every footnote,
-and the files to copy of docs/experiments.md are experiments."""
+"""The lists in docs/methods.md, docs/networks.md and docs/selections.md and the help texts in
+docs/cli.md are the program's own (`docs_test.py --write` writes them), docs/reading-tables.md
+explains every footnote, and the files to copy of docs/experiments.md are experiments."""
 
 import os
 import re
@@ -79,7 +79,7 @@ def check_files_to_copy():
 
 def main():
     write = sys.argv[1:] == ["--write"]
-    for what in ["methods", "networks"]:
+    for what in ["methods", "networks", "selections"]:
         check(what, write)
     check_commands(write)
     check_footnotes()
