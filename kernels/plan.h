@@ -15,8 +15,8 @@ namespace approx {
 // The exact product.
 struct Dense {};
 
-// No computation. The weight gradient is zero. With `freeze` it is undefined, so that the optimizer
-// leaves the weight, its momentum and its decay unchanged in this step.
+// No computation. The gradient is zero. With `freeze` it is undefined; the optimizer then leaves
+// the weight, its momentum and its decay unchanged in this step.
 struct Skip {
   bool freeze = false;
 };

@@ -40,7 +40,9 @@ std::vector<BenchedProduct> benched_products(const Catalogue& catalogue,
                                              const std::vector<double>& densities) {
   std::vector<std::string> texts = methods;
   if (texts.empty() && densities.empty()) {
-    for (const auto& info : catalogue.methods) texts.push_back(info.name);
+    for (const auto& info : catalogue.methods) {
+      if (!info.stops_blocks) texts.push_back(info.name);  // a product by itself is not its work
+    }
   }
   std::vector<BenchedProduct> benched;
   for (const Product product : products_named(ops)) benched.push_back({product, {}});

@@ -53,6 +53,7 @@ void each_field(AnyLayerInfo& layer, Use use) {
   use("norm_follows", layer.norm_follows);
   use("reads_images", layer.reads_images);
   use("frozen", layer.frozen);
+  use("block", layer.block);
 }
 
 }  // namespace
@@ -111,6 +112,7 @@ void to_json(Json& json, const MethodInfo& info) {
   json["half_rounding_since"] = info.half_rounding_since;
   json["random_twin"] = info.random_twin;
   json["twin_by_density"] = info.twin_by_density;
+  json["stops_blocks"] = info.stops_blocks;
 }
 
 void from_json(const Json& json, MethodInfo& info) {
@@ -128,6 +130,7 @@ void from_json(const Json& json, MethodInfo& info) {
   json.at("half_rounding_since").get_to(info.half_rounding_since);
   json.at("random_twin").get_to(info.random_twin);
   json.at("twin_by_density").get_to(info.twin_by_density);
+  json.at("stops_blocks").get_to(info.stops_blocks);
 }
 
 void to_json(Json& json, const NetworkInfo& info) {

@@ -65,6 +65,10 @@ struct MethodInfo : EntryInfo {
 
   // The parameter of methods that leave layers with few input channels exact.
   static constexpr const char* kMinChannels = "min_channels";
+  // Whether the method stops the backward pass of whole residual branches (core/nn/branch.h). A
+  // rule of such a method selects whole blocks.
+  bool stops_blocks = false;
+
   // With these parameters, layers with fewer input channels than this are exact.
   int64_t least_channels(const Params& given) const;
 };
@@ -82,6 +86,7 @@ struct LayerInfo {
   bool norm_follows = false;          // its output goes into a batch norm, alone or in a sum
   bool reads_images = false;          // its input has no gradient: no data gradient is computed
   bool frozen = false;  // its weight does not train: no weight gradient; every product is exact
+  std::string block;    // the block whose residual branch it is in: "stage2_block1"; "": none
   bool is_conv() const { return kind != "linear"; }
 
   // Whether a training step computes that product.

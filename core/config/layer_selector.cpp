@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <set>
 
@@ -15,9 +16,26 @@ namespace {
 
 constexpr size_t kMaxText = 4096;
 
+using What = LayerTerm::What;
+
+// The selectors that have a pattern, by their key.
+constexpr std::array kPatterns = std::to_array<std::pair<std::string_view, What>>(
+    {{"kind", What::kKind}, {"name", What::kName}, {"block", What::kBlock}});
+constexpr std::string_view kPatternTexts = "kind=GLOB, name=GLOB or block=GLOB";
+
+std::string_view key_of(What what) {
+  const auto* found =
+      std::ranges::find(kPatterns, what, &std::pair<std::string_view, What>::second);
+  return found->first;
+}
+
+const std::string& text_of(const LayerInfo& layer, What what) {
+  return what == What::kKind ? layer.kind : what == What::kName ? layer.name : layer.block;
+}
+
 // Said of a term that selects nothing: what there is to select.
 std::string available(const LayerTerm& term, const std::vector<LayerInfo>& layers) {
-  if (term.what == LayerTerm::What::kSlice) {
+  if (term.what == What::kSlice) {
     const auto convolutions = std::count_if(layers.begin(), layers.end(),
                                             [](const LayerInfo& layer) { return layer.is_conv(); });
     if (convolutions == 0) return "the network has no convolutions";
@@ -25,9 +43,11 @@ std::string available(const LayerTerm& term, const std::vector<LayerInfo>& layer
   }
   std::vector<std::string> known;
   for (const auto& layer : layers) {
-    const auto& text = term.what == LayerTerm::What::kKind ? layer.kind : layer.name;
+    const auto& text = text_of(layer, term.what);
+    if (text.empty()) continue;
     if (std::find(known.begin(), known.end(), text) == known.end()) known.push_back(text);
   }
+  if (known.empty()) return "the network has no residual blocks";
   const auto hint = did_you_mean(term.glob, known);
   constexpr size_t kShown = 8;
   const bool more = known.size() > kShown;
@@ -46,13 +66,15 @@ bool LayerTerm::matches(const LayerInfo& layer) const {
       return fnmatch(glob.c_str(), layer.kind.c_str(), 0) == 0;
     case What::kName:
       return fnmatch(glob.c_str(), layer.name.c_str(), 0) == 0;
+    case What::kBlock:
+      return !layer.block.empty() && fnmatch(glob.c_str(), layer.block.c_str(), 0) == 0;
   }
   return false;
 }
 
 std::string LayerTerm::to_string() const {
   if (what == What::kSlice) return to_text(slice);
-  return fmt::format("{}={}", what == What::kKind ? "kind" : "name", glob);
+  return fmt::format("{}={}", key_of(what), glob);
 }
 
 std::vector<LayerTerm> parse_layers(std::string_view text) {
@@ -65,9 +87,8 @@ std::vector<LayerTerm> parse_layers(std::string_view text) {
     const auto equals = term.find('=');
     if (term.empty()) {
       throw usage_error(
-          "layers = {}: an empty term; expected start:stop:step, a number, kind=GLOB or name=GLOB, "
-          "joined by , or +",
-          quote(text));
+          "layers = {}: an empty term; expected start:stop:step, a number, {}, joined by , or +",
+          quote(text), kPatternTexts);
     }
     if (equals == std::string_view::npos) {
       Slice slice;
@@ -76,24 +97,26 @@ std::vector<LayerTerm> parse_layers(std::string_view text) {
       } catch (const Error& error) {
         const bool is_word = std::any_of(term.begin(), term.end(),
                                          [](unsigned char c) { return std::isalpha(c) != 0; });
-        throw usage_error("layers = {}: {}{}", quote(text), error.what(),
-                          is_word ? ", kind=GLOB or name=GLOB" : "");
+        throw usage_error("layers = {}: {}{}{}", quote(text), error.what(), is_word ? ", " : "",
+                          is_word ? kPatternTexts : "");
       }
       if (slice.start == 0) {
         throw usage_error("layers = {}: convolutions count from 1; write 1 for the first",
                           quote(text));
       }
-      terms.push_back({LayerTerm::What::kSlice, slice, ""});
+      terms.push_back({What::kSlice, slice, ""});
       continue;
     }
     const std::string key{trim(term.substr(0, equals))};
     const std::string glob{trim(term.substr(equals + 1))};
-    if (key != "kind" && key != "name") {
-      throw usage_error("layers = {}: unknown selector \"{}\"{}; expected kind=GLOB or name=GLOB",
-                        quote(text), key, did_you_mean(key, {"kind", "name"}));
+    const auto* const known =
+        std::ranges::find(kPatterns, key, &std::pair<std::string_view, What>::first);
+    if (known == kPatterns.end()) {
+      throw usage_error("layers = {}: unknown selector \"{}\"{}; expected {}", quote(text), key,
+                        did_you_mean(key, {"kind", "name", "block"}), kPatternTexts);
     }
     if (glob.empty()) throw usage_error("layers = {}: {}= needs a pattern", quote(text), key);
-    terms.push_back({key == "kind" ? LayerTerm::What::kKind : LayerTerm::What::kName, {}, glob});
+    terms.push_back({known->second, {}, glob});
   }
   return terms;
 }
@@ -102,7 +125,7 @@ std::string canonical_layers(std::string_view text) {
   std::vector<Slice> slices;
   std::set<std::string> patterns;
   for (const auto& term : parse_layers(text)) {
-    if (term.what == LayerTerm::What::kSlice) {
+    if (term.what == What::kSlice) {
       slices.push_back(term.slice);
     } else {
       patterns.insert(term.to_string());

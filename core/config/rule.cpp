@@ -4,12 +4,14 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "core/config/dense.h"
 #include "core/config/layer_selector.h"
 #include "core/config/position.h"
 #include "core/config/slice.h"
 #include "core/config/slice_union.h"
+#include "core/config/step_draws.h"
 
 namespace approx {
 namespace {
@@ -32,7 +34,26 @@ std::optional<Position> ending(const Rule& rule) {
 // Whether steps begin after their first round, or end.
 bool has_window(const Slice& steps) { return steps.stop >= 0 || steps.start >= steps.step; }
 
+// Whether a rule holds for some epochs and not for others.
+bool has_epochs(const Rule& rule) { return parse_epochs(rule.epochs) != Slice(); }
+
+// One spelling of both.
+void set_epochs_and_rate(const Rule& rule, Rule& spelt) {
+  if (has_epochs(rule))
+    spelt.epochs = to_text(canonical_union({parse_epochs(rule.epochs)}).front());
+  if (const double rate = parse_rate(rule.rate); rate != 1) spelt.rate = shortest(rate);
+}
+
 }  // namespace
+
+double parse_rate(std::string_view text) {
+  if (text.empty()) return 1;
+  constexpr double kMost = 1000;
+  const auto rate = parse_real(trim(text), 0, kMost);
+  if (rate && *rate > 0) return *rate;
+  throw usage_error("rate = {}: expected a factor on the learning rate, above 0 and at most {}",
+                    quote(text), kMost);
+}
 
 Product parse_product(std::string_view text) {
   std::vector<std::string> names;
@@ -50,12 +71,15 @@ void to_json(Json& json, const Rule& rule) {
   for (const auto product : rule.products) json["products"].push_back(name(product));
   // Rules were written without them, and keys of runs are made of what is written.
   if (!rule.ranks.empty()) json["ranks"] = rule.ranks;
+  if (!rule.chance.empty()) json["chance"] = rule.chance;
+  if (!rule.epochs.empty()) json["epochs"] = rule.epochs;
+  if (!rule.rate.empty()) json["rate"] = rule.rate;
 }
 
 void from_json(const Json& json, Rule& rule) {
   if (!json.is_object()) throw usage_error("rule: expected an object, got {}", json.type_name());
-  static const std::vector<std::string> kKeys = {"layers", "steps",    "method", "from",
-                                                 "until",  "products", "ranks"};
+  static const std::vector<std::string> kKeys = {"layers",   "steps", "method", "from",   "until",
+                                                 "products", "ranks", "chance", "epochs", "rate"};
   rule = Rule();
   for (const auto& [key, value] : json.items()) {
     if (key == "products") {
@@ -72,6 +96,9 @@ void from_json(const Json& json, Rule& rule) {
                           : key == "from"   ? &rule.from
                           : key == "until"  ? &rule.until
                           : key == "ranks"  ? &rule.ranks
+                          : key == "chance" ? &rule.chance
+                          : key == "epochs" ? &rule.epochs
+                          : key == "rate"   ? &rule.rate
                                             : nullptr;
     if (target == nullptr) {
       throw usage_error("unknown key \"{}\" of a rule{}; known: {}", key, did_you_mean(key, kKeys),
@@ -121,7 +148,15 @@ std::vector<Product> resolved_products(const Rule& rule, const std::string& meth
         "{} draws one sample for all its products: leave products out, or take another mode",
         method);
   }
+  if (products.size() != able.size() && stops_blocks(method, catalogue)) {
+    throw usage_error("{} ends a branch's backward pass, both of its gradients: leave products out",
+                      method);
+  }
   return products;
+}
+
+bool stops_blocks(const std::string& method, const Catalogue& catalogue) {
+  return !is_dense(method) && catalogue.method(parse_spec(method).name).stops_blocks;
 }
 
 bool draws_one_sample(const std::string& method, const Catalogue& catalogue) {
@@ -136,6 +171,7 @@ WindowUnits window_units(const std::vector<Rule>& rules) {
   WindowUnits units;
   for (const auto& rule : rules) {
     units.steps |= has_window(parse_steps(rule.steps));
+    units.shares |= has_epochs(rule);
     for (const auto& text : {rule.from, rule.until}) {
       if (text.empty()) continue;
       const auto position = parse_position(text);
@@ -150,13 +186,15 @@ WindowUnits window_units(const std::vector<Rule>& rules) {
 std::string window_text(const Rule& rule) {
   std::vector<std::string> parts;
   if (has_window(parse_steps(rule.steps))) parts.push_back("steps = " + quote(rule.steps));
+  if (has_epochs(rule)) parts.push_back("epochs = " + quote(rule.epochs));
   if (beginning(rule)) parts.push_back("from = " + quote(rule.from));
   if (ending(rule)) parts.push_back("until = " + quote(rule.until));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 int64_t first_step(const Rule& rule, int64_t steps_per_epoch, int64_t total_steps) {
-  const int64_t start = parse_steps(rule.steps).start;
+  const int64_t epoch = parse_epochs(rule.epochs).start;
+  const int64_t start = std::max(parse_steps(rule.steps).start, epoch * steps_per_epoch);
   const auto from = beginning(rule);
   return from ? std::max(start, from->step(steps_per_epoch, total_steps)) : start;
 }
@@ -181,6 +219,8 @@ Rule canonical_rule_before(const Rule& rule, std::string_view method, const Cata
   }
   before.steps = to_text(parse_steps(rule.steps));
   if (const auto ranks = parse_ranks(rule.ranks); ranks != Slice()) before.ranks = to_text(ranks);
+  if (!rule.chance.empty()) before.chance = canonical_chance(rule.chance);
+  set_epochs_and_rate(rule, before);
   if (beginning(rule)) before.from = position_with_signs(rule.from);
   if (ending(rule)) before.until = position_with_signs(rule.until);
   return before;
@@ -199,6 +239,8 @@ Rule respelled(const Rule& rule) {
   if (const auto ranks = parse_ranks(rule.ranks); ranks != Slice()) {
     made.ranks = to_text(canonical_union({ranks}).front());
   }
+  if (!rule.chance.empty()) made.chance = canonical_chance(rule.chance);
+  set_epochs_and_rate(rule, made);
   if (const auto from = beginning(rule)) made.from = to_text(*from);
   if (const auto until = ending(rule)) made.until = to_text(*until);
   return made;
@@ -209,6 +251,9 @@ void check_rule(const Rule& rule, const Catalogue& catalogue) {
   parse_layers(rule.layers);
   parse_steps(rule.steps);
   parse_ranks(rule.ranks);
+  if (!rule.chance.empty()) parse_chance(rule.chance);
+  parse_epochs(rule.epochs);
+  parse_rate(rule.rate);
   const auto position = [](const char* key, const std::string& text) -> std::optional<Position> {
     if (text.empty()) return std::nullopt;
     try {

@@ -14,9 +14,9 @@ namespace approx {
 
 // One rule. If rules overlap on a product, the later one in the list decides.
 struct Rule {
-  // Terms joined by `,` or `+`: a slice or number over the convolutions; `kind=GLOB`; `name=GLOB`.
-  // A slice without a start begins at the second convolution, and a kind never selects the first
-  // one. Only its number or its name selects the first convolution.
+  // Terms joined by `,` or `+`: a slice or number over the convolutions; `kind=GLOB`; `name=GLOB`;
+  // `block=GLOB`. A slice without a start begins at the second convolution, and a kind never
+  // selects the first one. Only its number or its name selects the first convolution.
   std::string layers = "::1";
   std::string steps = "::1";
   std::vector<Product> products;  // empty: all products that the method can approximate
@@ -25,6 +25,15 @@ struct Rule {
   // The ranks for which the rule holds (core/parallel/world.h), a slice or a number from 0; empty:
   // all.
   std::string ranks;
+  // The share of the steps, drawn for each layer by itself, at which the rule holds: "0.5". A
+  // method that stops blocks draws for each block. Empty: it holds at all of its steps. See
+  // StepDraws.
+  std::string chance;
+  // The epochs for which the rule holds, a slice or a number from 0; empty: all.
+  std::string epochs;
+  // A factor on the learning rate at the rule's steps, whatever is drawn: "2"; empty: 1. The last
+  // such rule decides.
+  std::string rate;
 
   bool operator==(const Rule&) const = default;
 };
@@ -33,6 +42,9 @@ void to_json(Json& json, const Rule& rule);
 void from_json(const Json& json, Rule& rule);  // missing keys take defaults, unknown ones throw
 
 Product parse_product(std::string_view text);  // throws Error(kUsage)
+
+// The `rate` of a rule, above 0; empty: 1. Throws Error(kUsage) that begins with `rate = "..."`.
+double parse_rate(std::string_view text);
 
 // Checks the parts of a rule that need no network: its selectors, its window and its method, if it
 // names one. Throws Error(kUsage).
@@ -63,6 +75,9 @@ std::vector<Product> resolved_products(const Rule& rule, const std::string& meth
 // Whether the gradients of a method, a full text, use the sample that its forward product draws. If
 // so, no other method may compute one of its products.
 bool draws_one_sample(const std::string& method, const Catalogue& catalogue);
+
+// Whether a method, a full text, stops the backward pass of whole residual branches.
+bool stops_blocks(const std::string& method, const Catalogue& catalogue);
 
 // The units in which rules say when they hold: steps, or shares of the training (epochs are
 // shares). Only the data decide how the two units compare.

@@ -1,6 +1,7 @@
 #include "core/config/schedule.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "base/error.h"
@@ -38,8 +39,8 @@ std::vector<bool> exact_layers(const std::string& method, const std::vector<Laye
 
 Schedule::Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>& layers,
                    std::string_view method, const Catalogue& catalogue, int64_t steps_per_epoch,
-                   int64_t total_steps, int64_t ranks)
-    : layers_(layers), total_steps_(total_steps), ranks_(ranks) {
+                   int64_t total_steps, int64_t ranks, uint64_t seed)
+    : layers_(layers), draws_(seed), total_steps_(total_steps), ranks_(ranks) {
   for (const auto& rule : rules) {
     check_rule(rule, catalogue);
     Compiled compiled;
@@ -49,8 +50,26 @@ Schedule::Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>&
     compiled.layers = select_layers(rule.layers, layers);
     compiled.steps = parse_steps(rule.steps);
     compiled.ranks = ranks_of(rule, ranks);
-    for (int64_t rank = 0; rank < ranks; ++rank) {
-      tells_ranks_apart_ |= !compiled.ranks.contains(rank);
+    compiled.epochs = parse_epochs(rule.epochs);
+    compiled.epoch_steps = std::max<int64_t>(steps_per_epoch, 1);
+    compiled.rate = parse_rate(rule.rate);
+    bool is_of_all = true;
+    for (int64_t rank = 0; rank < ranks; ++rank) is_of_all &= compiled.ranks.contains(rank);
+    tells_ranks_apart_ |= !is_of_all;
+    compiled.stops = approx::stops_blocks(text, catalogue);
+    if (compiled.stops) {
+      if (!is_of_all) {
+        throw usage_error(
+            "ranks = {}: {} stops a branch on all ranks or on none, whose gradients would not "
+            "match "
+            "else; leave ranks out",
+            quote(rule.ranks), text);
+      }
+      compiled.layers = whole_branches(compiled.layers, rule, text);
+    }
+    if (!rule.chance.empty()) {
+      compiled.patterns = parse_chance(rule.chance);
+      draw(compiled, rules_.size());
     }
     compiled.from = 0;
     compiled.until = kUnknownStep;
@@ -75,24 +94,106 @@ Schedule::Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>&
       if (found == methods_.end()) {
         methods_.push_back(text);
         one_sample_.push_back(draws_one_sample(text, catalogue));
+        stops_.push_back(compiled.stops);
       }
     }
     compiled.exact = exact_layers(text, layers, catalogue);
     // A period beyond the run's end never comes round; the cap also keeps the product in range.
     const int64_t cap = std::max<int64_t>(total_steps, 1);
-    const int64_t factor = compiled.steps.step / std::gcd(period_, compiled.steps.step);
-    period_ = factor > cap / period_ ? cap : period_ * factor;
+    period_ = together(period_, compiled.steps.step, cap);
+    period_ = together(period_, compiled.epochs_period(), cap);
+    if (!rule.chance.empty()) period_ = together(period_, StepDraws::kPatterns, cap);
     rules_.push_back(std::move(compiled));
+  }
+}
+
+int64_t Schedule::together(int64_t period, int64_t other, int64_t cap) {
+  const int64_t factor = other / std::gcd(period, other);
+  return factor > cap / period ? cap : period * factor;
+}
+
+std::vector<bool> Schedule::whole_branches(const std::vector<bool>& selected, const Rule& rule,
+                                           const std::string& method) const {
+  std::map<std::string, std::pair<size_t, size_t>> blocks;  // selected layers, and all
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    if (layers_[i].block.empty()) continue;
+    auto& [chosen, all] = blocks[layers_[i].block];
+    chosen += selected[i] ? 1 : 0;
+    ++all;
+  }
+  if (blocks.empty()) throw usage_error("{}: the network has no residual blocks", method);
+  bool any = false;
+  for (const auto& [block, counts] : blocks) {
+    const auto [chosen, all] = counts;
+    any |= chosen > 0;
+    if (chosen == 0 || chosen == all) continue;
+    throw usage_error(
+        "layers = {}: {} stops whole blocks, and that is a part of {}; write block={}",
+        quote(rule.layers), method, block, block);
+  }
+  if (!any) {
+    throw usage_error(
+        "layers = {}: no layer of a residual branch, and {} stops those; write "
+        "block=GLOB, such as block={}",
+        quote(rule.layers), method, blocks.begin()->first);
+  }
+  std::vector<bool> branches(layers_.size(), false);
+  for (size_t i = 0; i < layers_.size(); ++i)
+    branches[i] = selected[i] && !layers_[i].block.empty();
+  return branches;
+}
+
+void Schedule::draw(Compiled& rule, size_t number) const {
+  std::map<std::string, uint64_t> of_blocks;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const auto drawn = draws_.mask(number, i, rule.patterns);
+    // A branch has the draw of its first layer.
+    rule.drawn.push_back(rule.stops ? of_blocks.try_emplace(layers_[i].block, drawn).first->second
+                                    : drawn);
   }
 }
 
 Decision Schedule::at(size_t layer, int64_t step, int64_t rank) const {
   Decision decision;
+  const int64_t pattern = draws_.pattern(step);
   for (const auto& rule : rules_) {
     if (!rule.layers.at(layer) || !rule.holds(step) || !rule.ranks.contains(rank)) continue;
+    const bool drawn = rule.draws(layer, pattern);
+    if (!drawn && !rule.stops) continue;
     for (const auto product : rule.products) {
-      decision.method[static_cast<size_t>(product)] = rule.method_at(layer);
+      int& method = decision.method[static_cast<size_t>(product)];
+      if (drawn) {
+        method = rule.method_at(layer);
+      } else if (stops_blocks(method)) {
+        method = Decision::kDense;  // this rule decides alone which branches stop
+      }
     }
+  }
+  return decision;
+}
+
+double Schedule::rate_at(int64_t step) const {
+  double rate = 1;
+  for (const auto& rule : rules_) {
+    if (rule.rate != 1 && rule.holds(step)) rate = rule.rate;
+  }
+  return rate;
+}
+
+BranchDecision Schedule::branch_at(std::string_view block, int64_t step) const {
+  BranchDecision decision;
+  const auto first = std::ranges::find(layers_, block, &LayerInfo::block);
+  if (first == layers_.end()) return decision;
+  const auto layer = static_cast<size_t>(first - layers_.begin());
+  const int64_t pattern = draws_.pattern(step);
+  for (size_t r = 0; r < rules_.size(); ++r) {
+    const auto& rule = rules_[r];
+    if (!rule.stops || !rule.layers.at(layer) || !rule.holds(step)) continue;
+    decision = {
+        .rule = static_cast<int>(r),
+        .method = rule.method,
+        .stopped = rule.draws(layer, pattern),
+        .chance = static_cast<double>(rule.patterns) / static_cast<double>(StepDraws::kPatterns)};
   }
   return decision;
 }

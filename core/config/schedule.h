@@ -5,6 +5,7 @@
 // tensors nor devices.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,7 @@
 #include "core/config/position.h"
 #include "core/config/rule.h"
 #include "core/config/slice.h"
+#include "core/config/step_draws.h"
 #include "products/product.h"
 
 namespace approx {
@@ -31,6 +33,17 @@ struct Decision {
   bool operator==(const Decision&) const = default;
 };
 
+// How the residual branch of a block trains at one step.
+struct BranchDecision {
+  // The rule that decides, an index into the schedule's rules; -1: none does.
+  int rule = -1;
+  int method = Decision::kDense;  // of that rule
+  bool stopped = false;           // the branch has no backward pass
+  double chance = 0;  // the share of the steps of that rule at which the branch is stopped
+
+  bool operator==(const BranchDecision&) const = default;
+};
+
 // Rules that were checked against a network's layers and the known methods.
 class Schedule {
  public:
@@ -38,13 +51,30 @@ class Schedule {
   // every rule must name its own. Throws Error(kUsage) for:
   // - a selector that is malformed, or selects no layer or no rank;
   // - an unknown method;
-  // - a product that a rule's method cannot approximate.
+  // - a product that a rule's method cannot approximate;
+  // - a rule that stops blocks, and selects none, a part of one, or some of the ranks.
+  // `seed` keys the draws of rules with a chance.
   Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>& layers,
            std::string_view method, const Catalogue& catalogue, int64_t steps_per_epoch,
-           int64_t total_steps, int64_t ranks = 1);
+           int64_t total_steps, int64_t ranks = 1, uint64_t seed = 0);
 
   // `layer` is the position in the list that the schedule was made with, `rank` one of the ranks.
   Decision at(size_t layer, int64_t step, int64_t rank = 0) const;
+
+  // The decision for the branch of a block (LayerInfo::block). The last rule that stops blocks
+  // decides alone, also at the steps at which it does not stop the branch.
+  BranchDecision branch_at(std::string_view block, int64_t step) const;
+
+  // Whether a method, an index into methods(), stops blocks.
+  bool stops_blocks(int method) const {
+    return method >= 0 && stops_.at(static_cast<size_t>(method));
+  }
+
+  // The factor on the learning rate at a step.
+  double rate_at(int64_t step) const;
+
+  // Whether any rule stops blocks.
+  bool stops_any() const { return std::ranges::find(stops_, true) != stops_.end(); }
 
   // As at(), but exact for products that are not computed. Images have no gradient: the layer that
   // reads them has no data gradient, whatever the rules say.
@@ -71,11 +101,12 @@ class Schedule {
   // convolutions and the first `steps` steps, as if no plateau came. It is the mean over the ranks.
   double approximated_share(int64_t steps) const;
 
-  // Throws Error(kUsage) if overlapping rules give a layer products that do not go together. That
-  // is so if one of them belongs to a method that draws one sample for all of its products
-  // (draws_one_sample). Checks every layer, before and after every plateau, at every step at which
-  // decisions can differ. These steps are one period from each point at which a rule begins or
-  // ends. The message calls the rules by `names`; empty: by their number and layers.
+  // Throws Error(kUsage) if overlapping rules give a layer products that do not go together:
+  // - one of them is of a method that draws one sample for all of its products (draws_one_sample);
+  // - a later one takes a layer out of a branch that an earlier one stops.
+  // Checks every layer, before and after every plateau, at every step at which decisions can
+  // differ. These steps are one period from each point at which a rule begins or ends. The message
+  // calls the rules by `names`; empty: by their number and layers.
   void check_together(const std::vector<std::string>& names = {}) const;
 
   // Throws Error(kUsage) if no product is approximated in any layer at any step, whichever plateaus
@@ -92,10 +123,27 @@ class Schedule {
     int64_t from, until;
     std::vector<Product> products;
     int method;
+    Slice epochs;
+    int64_t epoch_steps = 1;
+    double rate = 1;     // on the learning rate
+    bool stops = false;  // a method that stops blocks
+    // With a chance: by layer, the patterns of steps at which the rule holds (StepDraws); and their
+    // number.
+    std::vector<uint64_t> drawn;
+    int64_t patterns = StepDraws::kPatterns;
 
     // An index into Schedule::methods(), or Decision::kDense.
     int method_at(size_t layer) const { return exact.at(layer) ? Decision::kDense : method; }
-    bool holds(int64_t step) const { return step >= from && step < until && steps.contains(step); }
+    // Whether a step is one of the rule's, whatever is drawn.
+    bool holds(int64_t step) const {
+      return step >= from && step < until && steps.contains(step) &&
+             epochs.contains(step / epoch_steps);
+    }
+    // The steps after which its epochs repeat.
+    int64_t epochs_period() const { return epochs == Slice() ? 1 : epochs.step * epoch_steps; }
+    bool draws(size_t layer, int64_t pattern) const {
+      return drawn.empty() || (drawn.at(layer) >> pattern & 1) != 0;
+    }
   };
 
   // For each product the index of the deciding rule, -1 if there is none.
@@ -110,7 +158,15 @@ class Schedule {
     bool reached = false;
   };
 
+  // The least common multiple of two periods, `cap` at most.
+  static int64_t together(int64_t period, int64_t other, int64_t cap);
   Plateau& plateau_of(const Position& position);
+  // The layers of a rule that stops blocks: those of the branches that it selects.
+  std::vector<bool> whole_branches(const std::vector<bool>& selected, const Rule& rule,
+                                   const std::string& method) const;
+  // Draws the steps of a rule with a chance.
+  void draw(Compiled& rule, size_t number) const;
+  std::string name_of(size_t rule, const std::vector<std::string>& names) const;
   bool computes(size_t layer, Product product) const;
 
   // A layer on one rank; `candidates` are the indices of rules that may hold for it.
@@ -135,6 +191,7 @@ class Schedule {
   std::vector<int64_t> steps_to_check(const std::vector<Compiled>& rules,
                                       const std::vector<size_t>& candidates) const;
   void check_situation(const Situation& situation, const std::vector<std::string>& names) const;
+  void check_branch(const Situation& situation, const std::vector<std::string>& names) const;
   bool acts(const Situation& situation) const;
   // Why the first rule of an approximating method changes nothing.
   std::string why_idle() const;
@@ -143,6 +200,8 @@ class Schedule {
   std::vector<LayerInfo> layers_;
   std::vector<std::string> methods_;
   std::vector<bool> one_sample_;  // by method, whether draws_one_sample() holds
+  std::vector<bool> stops_;       // by method, whether it stops blocks
+  StepDraws draws_;
   int64_t total_steps_, ranks_;
   bool tells_ranks_apart_ = false;
   std::vector<Compiled> rules_;

@@ -35,14 +35,23 @@ void Schedule::for_each_situation(const std::function<bool(const Situation&)>& u
   }
 }
 
+std::string Schedule::name_of(size_t rule, const std::vector<std::string>& names) const {
+  return names.empty() ? fmt::format("rule {} (layers = {})", rule + 1, quote(rules_[rule].text))
+                       : names.at(rule);
+}
+
 void Schedule::check_together(const std::vector<std::string>& names) const {
-  if (std::find(one_sample_.begin(), one_sample_.end(), true) == one_sample_.end()) return;
+  const bool samples = std::ranges::find(one_sample_, true) != one_sample_.end();
+  if (!samples && !stops_any()) return;
   if (plateaus_.size() > kMostPlateaus) {
     throw usage_error("the rules wait for {} different plateaus; at most {} are possible",
                       plateaus_.size(), kMostPlateaus);
   }
   for_each_situation([&](const Situation& situation) {
-    if (situation.candidates.size() > 1) check_situation(situation, names);
+    if (situation.candidates.size() > 1) {
+      check_situation(situation, names);
+      check_branch(situation, names);
+    }
     return true;
   });
 }
@@ -57,10 +66,6 @@ void Schedule::check_situation(const Situation& situation,
     return method >= 0 && one_sample_.at(static_cast<size_t>(method));
   };
   if (std::none_of(candidates.begin(), candidates.end(), samples)) return;
-  const auto name_of = [&](size_t rule) {
-    return names.empty() ? fmt::format("rule {} (layers = {})", rule + 1, quote(rules[rule].text))
-                         : names.at(rule);
-  };
   for (const int64_t step : steps_to_check(rules, candidates)) {
     const auto deciders = deciding(rules, candidates, step);
     for (const int decider : deciders) {
@@ -74,9 +79,35 @@ void Schedule::check_situation(const Situation& situation,
         throw usage_error(
             "{} and {} overlap on {} at step {}: {} needs all its products, but {} goes to {}; use "
             "one rule or fewer products",
-            name_of(other), name_of(sampling), layers_[layer].name, step, method_text(method),
-            name(product), method_text(rules[other].method_at(layer)));
+            name_of(other, names), name_of(sampling, names), layers_[layer].name, step,
+            method_text(method), name(product), method_text(rules[other].method_at(layer)));
       }
+    }
+  }
+}
+
+void Schedule::check_branch(const Situation& situation,
+                            const std::vector<std::string>& names) const {
+  const auto& rules = situation.rules;
+  const auto& candidates = situation.candidates;
+  const auto stops = [&](size_t rule) { return rules[rule].stops; };
+  if (std::ranges::none_of(candidates, stops)) return;
+  for (const int64_t step : steps_to_check(rules, candidates)) {
+    int stopping = -1;
+    for (const size_t r : candidates) {
+      if (!rules[r].holds(step)) continue;
+      if (rules[r].stops) {
+        stopping = static_cast<int>(r);
+        continue;
+      }
+      const bool meets = std::ranges::any_of(
+          rules[r].products, [](Product product) { return product != Product::kForward; });
+      if (stopping < 0 || !meets) continue;
+      const auto stopped = static_cast<size_t>(stopping);
+      throw usage_error(
+          "{} takes {} out of the branch that {} stops at step {}; put the rule of {} last",
+          name_of(r, names), layers_[situation.layer].name, name_of(stopped, names), step,
+          method_text(rules[stopped].method));
     }
   }
 }
@@ -111,7 +142,8 @@ std::string Schedule::why_idle() const {
     const auto& rule = rules_[r];
     if (rule.method < 0) continue;
     const auto text = fmt::format("rule {} (layers = {})", r + 1, quote(rule.text));
-    const int64_t first = std::max(rule.from, rule.steps.start);
+    const int64_t first =
+        std::max({rule.from, rule.steps.start, rule.epochs.start * rule.epoch_steps});
     if (rule.from != kUnknownStep && first >= total_steps_) {
       return fmt::format("{} begins with step {}, and the last one is {}", text, first,
                          total_steps_ - 1);
@@ -164,9 +196,12 @@ std::vector<int64_t> Schedule::steps_to_check(const std::vector<Compiled>& rules
   std::set<int64_t> edges = {0};
   for (const size_t r : candidates) {
     const auto& rule = rules[r];
-    const int64_t factor = rule.steps.step / std::gcd(period, rule.steps.step);
-    period = factor > most / period ? most : period * factor;
-    for (const int64_t edge : {rule.from, rule.until, rule.steps.start, rule.steps.stop}) {
+    period = together(together(period, rule.steps.step, most), rule.epochs_period(), most);
+    const auto of_epoch = [&](int64_t epoch) {
+      return std::max<int64_t>(-1, epoch) * rule.epoch_steps;
+    };
+    for (const int64_t edge : {rule.from, rule.until, rule.steps.start, rule.steps.stop,
+                               of_epoch(rule.epochs.start), of_epoch(rule.epochs.stop)}) {
       if (edge > 0 && edge < total) edges.insert(edge);
     }
   }

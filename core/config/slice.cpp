@@ -66,6 +66,10 @@ Slice parse_ranks(std::string_view text) {
   return text.empty() ? Slice() : parse_from_zero("ranks", text);
 }
 
+Slice parse_epochs(std::string_view text) {
+  return text.empty() ? Slice() : parse_from_zero("epochs", text);
+}
+
 std::string to_text(const Slice& slice) {
   const std::string stop = slice.stop < 0 ? "" : fmt::format("{}", slice.stop);
   return fmt::format("{}:{}:{}", slice.start, stop, slice.step);

@@ -30,6 +30,10 @@ Slice parse_steps(std::string_view text);
 // `ranks = "..."`.
 Slice parse_ranks(std::string_view text);
 
+// Reads the `epochs` of a rule, counted from 0; empty: all. Throws Error(kUsage) that begins with
+// `epochs = "..."`.
+Slice parse_epochs(std::string_view text);
+
 // One spelling for all slices of one meaning.
 std::string to_text(const Slice& slice);
 

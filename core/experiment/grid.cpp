@@ -198,7 +198,7 @@ class Expander {
       // Only the data decide how many steps an epoch has. Where windows can be compared without
       // knowing, a number serves that is large beside any period; where not, the trainer judges.
       if (!comparable) {
-        for (auto& rule : rules) rule.from = rule.until = "";
+        for (auto& rule : rules) rule.from = rule.until = rule.epochs = "";
       }
       constexpr int64_t kStepsPerEpoch = 10'000, kEndless = int64_t{1} << 40;
       const int64_t total = units.shares ? total_steps(config.recipe, kStepsPerEpoch) : kEndless;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/numbers.h"
 #include "core/config/named_schedule.h"
 
 namespace approx {
@@ -94,7 +95,8 @@ class ScheduleReader {
   }
 
   Rule read_rule(const toml::table& table, const std::string& path, const Names& around) const {
-    static const Names keys = {"layers", "steps", "products", "method", "from", "until", "ranks"};
+    static const Names keys = {"layers", "steps", "products", "method", "from",
+                               "until",  "ranks", "chance",   "epochs", "rate"};
     Names known = keys;
     known.insert(known.end(), around.begin(), around.end());
     source_.check_keys(table, path, known);
@@ -106,8 +108,11 @@ class ScheduleReader {
       // `layers = 2` and `steps = 0` are as clear as their texts.
       const auto integer = node->value_exact<int64_t>();
       const auto is = [key](std::string_view one) { return key == one; };
-      const bool selector = is("layers") || is("steps") || is("ranks");
-      member = integer && selector ? fmt::format("{}", *integer) : source_.text(*node, at);
+      const bool selector = is("layers") || is("steps") || is("ranks") || is("epochs");
+      const auto real = is("chance") || is("rate") ? node->value<double>() : std::nullopt;
+      member = integer && selector ? fmt::format("{}", *integer)
+               : real              ? shortest(*real)
+                                   : source_.text(*node, at);
       if (is("ranks") && member.empty()) throw source_.error(*node, at, "an empty selection");
       Rule alone;
       if (is("layers")) alone.layers = member;
@@ -116,6 +121,9 @@ class ScheduleReader {
       if (is("from")) alone.from = member;
       if (is("until")) alone.until = member;
       if (is("ranks")) alone.ranks = member;
+      if (is("chance")) alone.chance = member;
+      if (is("epochs")) alone.epochs = member;
+      if (is("rate")) alone.rate = member;
       check_rules({alone}, *node, at);
     };
     read("layers", rule.layers);
@@ -124,6 +132,9 @@ class ScheduleReader {
     read("from", rule.from);
     read("until", rule.until);
     read("ranks", rule.ranks);
+    read("chance", rule.chance);
+    read("epochs", rule.epochs);
+    read("rate", rule.rate);
     if (const auto* node = table.get("products")) {
       rule.products = read_products(*node, path + ".products");
     }

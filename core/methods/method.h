@@ -92,6 +92,10 @@ class Method {
   // other ranks train the network too, the mean is over the ranks that have computed the gradient.
   virtual bool abstains() const { return false; }
 
+  // Used for methods that stop blocks (MethodInfo::stops_blocks). The factor on the gradient of a
+  // kept branch, if it is stopped at the share `chance` of the steps.
+  virtual double kept_scale(double /*chance*/) const { return 1; }
+
   // The part of x that the weight gradient needs. The layer frees the rest after the forward pass.
   enum class Keep {
     kInput,   // all of it
@@ -134,6 +138,8 @@ struct MethodEntry : MethodInfo {
   // The random control that `sweep --controls random` adds to this method
   // (MethodInfo::random_twin).
   MethodEntry& controlled_by(std::string text) { return random_twin = std::move(text), *this; }
+  // The method stops the backward pass of residual branches (MethodInfo::stops_blocks).
+  MethodEntry& of_blocks() { return stops_blocks = true, *this; }
   MethodEntry& at_its_density() { return twin_by_density = true, *this; }
   // The version of its results, from 1. Raise it when they change.
   MethodEntry& in_version(int64_t number) { return version = number, *this; }

@@ -23,6 +23,7 @@
 #include <cmath>
 
 #include "core/networks/network.h"
+#include "core/nn/branch.h"
 #include "core/nn/norm.h"
 
 namespace approx {
@@ -74,17 +75,21 @@ class AirbenchGroup final : public torch::nn::Module {
     if (!shape.residual) return;
     conv3_ = conv("conv3", channels);
     norm3_ = norm("norm3");
+    branch_ = register_module("branch", Branch(std::vector<Layer*>{conv2_.get(), conv3_.get()}));
   }
 
   at::Tensor forward(const at::Tensor& x) {
     const auto first = norm1_->gelu(at::max_pool2d(conv1_(x), 2));
-    const auto second = norm2_->gelu(conv2_(first));
-    return conv3_ ? norm3_->add_gelu(conv3_(second), first) : second;
+    const auto second = [&] { return norm2_->gelu(conv2_(first)); };
+    if (!branch_) return second();
+    const auto y = branch_->part([&] { return conv3_(second()); });
+    return norm3_->add_gelu(y, first, branch_->in_effect());
   }
 
  private:
   Conv conv1_{nullptr}, conv2_{nullptr}, conv3_{nullptr};
   BatchNorm norm1_{nullptr}, norm2_{nullptr}, norm3_{nullptr};
+  Branch branch_{nullptr};
 };
 
 class Airbench final : public Network {

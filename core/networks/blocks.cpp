@@ -33,8 +33,15 @@ at::Tensor ConvNorm::operator()(const at::Tensor& x) { return norm_(convolved(x)
 
 at::Tensor ConvNorm::relu(const at::Tensor& x) { return norm_->relu(convolved(x)); }
 
-at::Tensor ConvNorm::add_relu(const at::Tensor& x, const at::Tensor& residual) {
-  return norm_->add_relu(convolved(x), residual);
+at::Tensor ConvNorm::add_relu(const at::Tensor& convolved, const at::Tensor& residual,
+                              const BranchOrders& branch) {
+  return norm_->add_relu(convolved, residual, branch);
+}
+
+Branch branch_of(torch::nn::Module& block, const std::vector<const ConvNorm*>& convolutions) {
+  std::vector<Layer*> layers;
+  for (const auto* convolution : convolutions) layers.push_back(convolution->layer());
+  return block.register_module("branch", Branch(layers));
 }
 
 Shortcut::Shortcut(torch::nn::Module& owner, const BlockShape& s) {
@@ -60,11 +67,13 @@ Bottleneck::Bottleneck(const BlockShape& s)
              {.blur = s.blur}),
       conv3_(*this, "conv3", {.in_channels = s.width, .out_channels = s.out_channels, .kernel = 1},
              {.zero_norm = s.zero_init}),
-      shortcut_(*this, s) {}
+      shortcut_(*this, s),
+      branch_(branch_of(*this, {&conv1_, &conv2_, &conv3_})) {}
 
 at::Tensor Bottleneck::forward(const at::Tensor& x) {
-  const auto y = conv2_.relu(conv1_.relu(x));
-  return conv3_.add_relu(y, shortcut_(x));
+  const auto residual = shortcut_(x);
+  const auto y = branch_->part([&] { return conv3_.convolved(conv2_.relu(conv1_.relu(x))); });
+  return conv3_.add_relu(y, residual, branch_->in_effect());
 }
 
 }  // namespace approx

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "core/nn/branch.h"
 #include "core/nn/layers.h"
 #include "core/nn/norm.h"
 
@@ -27,17 +28,24 @@ class ConvNorm {
            const ConvNormOptions& options = {});
 
   // x [N,Ci,H,W] -> [N,Co,Ho,Wo]
-  at::Tensor operator()(const at::Tensor& x);                            // y = norm(conv(x))
-  at::Tensor relu(const at::Tensor& x);                                  // max(0, y)
-  at::Tensor add_relu(const at::Tensor& x, const at::Tensor& residual);  // max(0, y + residual)
+  at::Tensor operator()(const at::Tensor& x);  // y = norm(conv(x))
+  at::Tensor relu(const at::Tensor& x);        // max(0, y)
+
+  // The end of a branch in two parts: conv(x), then max(0, norm(convolved) + residual).
+  at::Tensor convolved(const at::Tensor& x);
+  at::Tensor add_relu(const at::Tensor& convolved, const at::Tensor& residual,
+                      const BranchOrders& branch);
+
+  Layer* layer() const { return conv_.ptr().get(); }
 
  private:
-  at::Tensor convolved(const at::Tensor& x);
-
   Conv conv_;
   BatchNorm norm_;
   at::Tensor blur_;  // [Ci,1,3,3], undefined: none
 };
+
+// The branch of a block, registered with it.
+Branch branch_of(torch::nn::Module& block, const std::vector<const ConvNorm*>& convolutions);
 
 // The shape of a residual block: its channels, stride and groups.
 struct BlockShape {
@@ -69,6 +77,7 @@ class Bottleneck : public torch::nn::Module {
  private:
   ConvNorm conv1_, conv2_, conv3_;
   Shortcut shortcut_;
+  Branch branch_;
 };
 
 }  // namespace approx

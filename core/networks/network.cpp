@@ -16,6 +16,23 @@ std::vector<Layer*> Network::layers() {
     layer->info.index = layer->info.is_conv() ? ++convolutions : ++linears;
     found.push_back(layer);
   }
+  branches();  // name the blocks of their layers
+  return found;
+}
+
+std::vector<BranchImpl*> Network::branches() {
+  constexpr std::string_view kOfBlock = ".branch";
+  std::vector<BranchImpl*> found;
+  for (const auto& item : named_modules(/*name_prefix=*/"", /*include_self=*/false)) {
+    auto* branch = dynamic_cast<BranchImpl*>(item.value().get());
+    if (branch == nullptr) continue;
+    branch->block = item.key();
+    if (branch->block.ends_with(kOfBlock)) {
+      branch->block.resize(branch->block.size() - kOfBlock.size());
+    }
+    for (auto* layer : branch->layers()) layer->info.block = branch->block;
+    found.push_back(branch);
+  }
   return found;
 }
 

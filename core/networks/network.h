@@ -15,6 +15,7 @@
 #include "base/params.h"
 #include "base/registry.h"
 #include "core/config/catalogue.h"
+#include "core/nn/branch.h"
 #include "core/nn/layers.h"
 #include "core/nn/whitening.h"
 
@@ -40,9 +41,12 @@ class Network : public torch::nn::Module {
   // sets that weight before its first step (core/train/whitening.h).
   virtual std::optional<WhitenedLayer> whitened() const { return std::nullopt; }
 
-  // The convolutions and linear layers in the order of the forward pass, with names and indices
-  // filled in. They were built in that order.
+  // The convolutions and linear layers in the order of the forward pass, with names, indices and
+  // blocks filled in. They were built in that order.
   std::vector<Layer*> layers();
+
+  // The residual branches, named after their blocks, in the order of the forward pass.
+  std::vector<BranchImpl*> branches();
 
   int64_t parameter_count() const;
 

@@ -34,13 +34,19 @@ class ResNetBasicBlock final : public torch::nn::Module {
         conv2_(*this, "conv2",
                {.in_channels = s.width, .out_channels = s.out_channels, .padding = 1},
                {.zero_norm = s.zero_init}),
-        shortcut_(*this, s) {}
+        shortcut_(*this, s),
+        branch_(branch_of(*this, {&conv1_, &conv2_})) {}
 
-  at::Tensor forward(const at::Tensor& x) { return conv2_.add_relu(conv1_.relu(x), shortcut_(x)); }
+  at::Tensor forward(const at::Tensor& x) {
+    const auto residual = shortcut_(x);
+    const auto y = branch_->part([&] { return conv2_.convolved(conv1_.relu(x)); });
+    return conv2_.add_relu(y, residual, branch_->in_effect());
+  }
 
  private:
   ConvNorm conv1_, conv2_;
   Shortcut shortcut_;
+  Branch branch_;
 };
 
 class ResNetBottleneck final : public Bottleneck {

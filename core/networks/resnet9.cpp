@@ -30,14 +30,15 @@ class ResNet9 final : public Network {
         block2_conv1_(*this, "block2_conv1", inside(4 * width_)),
         block2_conv2_(*this, "block2_conv2", inside(4 * width_)),
         conv4_(*this, "conv4", {.in_channels = 4 * width_, .out_channels = 2 * width_}),
-        linear_(register_module("linear", Linear(2 * width_, input.classes, /*with_bias=*/false))) {
-  }
+        linear_(register_module("linear", Linear(2 * width_, input.classes, /*with_bias=*/false))),
+        block1_(register_module("block1", branch(block1_conv1_, block1_conv2_))),
+        block2_(register_module("block2", branch(block2_conv1_, block2_conv2_))) {}
 
   at::Tensor forward(at::Tensor x) override {
     x = conv2_.relu(conv1_.relu(x));
-    x = block1_conv2_.relu(block1_conv1_.relu(x)) + x;
+    x = block1_->output([&] { return block1_conv2_.relu(block1_conv1_.relu(x)); }) + x;
     x = at::max_pool2d(conv3_.relu(x), 2);
-    x = block2_conv2_.relu(block2_conv1_.relu(x)) + x;
+    x = block2_->output([&] { return block2_conv2_.relu(block2_conv1_.relu(x)); }) + x;
     return linear_(conv4_.relu(x).amax({2, 3})) * 0.2;
   }
 
@@ -46,10 +47,15 @@ class ResNet9 final : public Network {
     return {.in_channels = channels, .out_channels = channels, .padding = 1};
   }
 
+  static Branch branch(const ConvNorm& first, const ConvNorm& second) {
+    return Branch(std::vector<Layer*>{first.layer(), second.layer()});
+  }
+
   const int64_t width_;
   ConvNorm conv1_, conv2_, block1_conv1_, block1_conv2_, conv3_, block2_conv1_, block2_conv2_,
       conv4_;
   Linear linear_;
+  Branch block1_, block2_;
 };
 
 REGISTER_NETWORK("resnet9", ResNet9)

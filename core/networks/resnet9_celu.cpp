@@ -13,6 +13,7 @@
 #include <ATen/ATen.h>
 
 #include "core/networks/network.h"
+#include "core/nn/branch.h"
 #include "core/nn/norm.h"
 
 namespace approx {
@@ -32,20 +33,22 @@ class ResNet9Celu final : public Network {
     layer1_ = block("layer1", width, 2 * width);
     layer1_res1_ = block("layer1_res1", 2 * width, 2 * width);
     layer1_res2_ = block("layer1_res2", 2 * width, 2 * width);
+    layer1_res_ = branch("layer1_res", layer1_res1_, layer1_res2_);
     layer2_ = block("layer2", 2 * width, 4 * width);
     layer3_ = block("layer3", 4 * width, 8 * width);
     layer3_res1_ = block("layer3_res1", 8 * width, 8 * width);
     layer3_res2_ = block("layer3_res2", 8 * width, 8 * width);
+    layer3_res_ = branch("layer3_res", layer3_res1_, layer3_res2_);
     linear_ = register_module("linear", Linear(8 * width, input.classes, /*with_bias=*/false));
   }
 
   at::Tensor forward(at::Tensor x) override {
     x = prep_.celu(whiten_(x));
     x = layer1_.pooled_celu(x);
-    x = layer1_res2_.celu(layer1_res1_.celu(x)) + x;
+    x = layer1_res_->output([&] { return layer1_res2_.celu(layer1_res1_.celu(x)); }) + x;
     x = layer2_.pooled_celu(x);
     x = layer3_.pooled_celu(x);
-    x = layer3_res2_.celu(layer3_res1_.celu(x)) + x;
+    x = layer3_res_->output([&] { return layer3_res2_.celu(layer3_res1_.celu(x)); }) + x;
     return linear_(at::max_pool2d(x, {x.size(2), x.size(3)}).flatten(1)) / 16;
   }
 
@@ -73,9 +76,15 @@ class ResNet9Celu final : public Network {
                                 .channels = channels, .scale = false, .celu_alpha = 0.3}))};
   }
 
+  Branch branch(const std::string& name, const Block& first, const Block& second) {
+    return register_module(
+        name, Branch(std::vector<Layer*>{first.conv.ptr().get(), second.conv.ptr().get()}));
+  }
+
   const WhiteningOptions whitening_{.images = 10000, .epsilon = 0.01, .negatives = false};
   Conv whiten_{nullptr};
   Block prep_, layer1_, layer1_res1_, layer1_res2_, layer2_, layer3_, layer3_res1_, layer3_res2_;
+  Branch layer1_res_{nullptr}, layer3_res_{nullptr};
   Linear linear_{nullptr};
 };
 

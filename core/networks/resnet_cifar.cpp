@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "core/networks/network.h"
+#include "core/nn/branch.h"
 #include "core/nn/norm.h"
 
 namespace approx {
@@ -24,11 +25,13 @@ class BasicBlockImpl : public torch::nn::Module {
         "conv2",
         Conv(ConvOptions{.in_channels = out_channels, .out_channels = out_channels, .padding = 1}));
     norm2_ = register_module("norm2", BatchNorm(out_channels));
+    branch_ = register_module("branch", Branch(std::vector<Layer*>{conv1_.get(), conv2_.get()}));
   }
 
   at::Tensor forward(const at::Tensor& x) {
-    auto y = norm1_->relu(conv1_(x));
-    return norm2_->add_relu(conv2_(y), shortcut(x));
+    const auto residual = shortcut(x);
+    const auto y = branch_->part([&] { return conv2_(norm1_->relu(conv1_(x))); });
+    return norm2_->add_relu(y, residual, branch_->in_effect());
   }
 
  private:
@@ -43,6 +46,7 @@ class BasicBlockImpl : public torch::nn::Module {
   int64_t stride_, new_channels_;
   Conv conv1_{nullptr}, conv2_{nullptr};
   BatchNorm norm1_{nullptr}, norm2_{nullptr};
+  Branch branch_{nullptr};
 };
 TORCH_MODULE(BasicBlock);
 

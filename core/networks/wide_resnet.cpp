@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "core/networks/network.h"
+#include "core/nn/branch.h"
 #include "core/nn/norm.h"
 
 namespace approx {
@@ -25,6 +26,7 @@ class PreActivationBlock final : public torch::nn::Module {
     conv2_ = register_module(
         "conv2",
         Conv(ConvOptions{.in_channels = out_channels, .out_channels = out_channels, .padding = 1}));
+    branch_ = register_module("branch", Branch(std::vector<Layer*>{conv1_.get(), conv2_.get()}));
     if (stride == 1 && in_channels == out_channels) return;
     shortcut_ = register_module("shortcut", Conv(ConvOptions{.in_channels = in_channels,
                                                              .out_channels = out_channels,
@@ -33,15 +35,19 @@ class PreActivationBlock final : public torch::nn::Module {
   }
 
   at::Tensor forward(const at::Tensor& x) {
-    const auto active = norm1_->relu(x);
-    const auto y = at::dropout(norm2_->relu(conv1_(active)), dropout_, is_training());
-    return conv2_(y).add_(shortcut_ ? shortcut_(active) : x);
+    // The first norm belongs to the branch where the shortcut is the identity.
+    const auto normalised = [&] { return norm1_->relu(x); };
+    const auto active = shortcut_ ? normalised() : branch_->part(normalised);
+    const auto y = branch_->output(
+        [&] { return conv2_(at::dropout(norm2_->relu(conv1_(active)), dropout_, is_training())); });
+    return y.add_(shortcut_ ? shortcut_(active) : x);
   }
 
  private:
   double dropout_;
   BatchNorm norm1_{nullptr}, norm2_{nullptr};
   Conv conv1_{nullptr}, conv2_{nullptr}, shortcut_{nullptr};
+  Branch branch_{nullptr};
 };
 
 class WideResNet final : public Network {

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/functions/utils.h>
 
 #include "base/error.h"
+#include "core/nn/branch.h"
 #include "core/nn/gradient_reader.h"
 #include "core/nn/phases.h"
 #include "kernels/norm/fused_norm.h"
@@ -32,6 +33,7 @@ struct NormCall {
   int64_t part_images = 0;                 // of all parts but the last
   ShapedTail tail = NormTail::kNone;
   std::shared_ptr<Collectives> ranks;  // null: none
+  double scale = 1;                    // see BranchOrders; of kAddRelu alone
 };
 
 class FusedBatchNormBackward final : public torch::autograd::Node {
@@ -50,6 +52,10 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
     const PhaseScope phase(Phase::kNormalisation);
     const auto found =
         call.statistics.size() == 1 ? of_one_part(gradients[0]) : of_several_parts(gradients[0]);
+    if (call.scale != 1) {
+      found.dweight.mul_(call.scale);
+      found.dbias.mul_(call.scale);
+    }
     result = {found.dx, found.dweight, found.dbias, found.dresidual};
     return result;
   }
@@ -71,12 +77,18 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
     auto* reader = dynamic_cast<GradientReader*>(next_edge(0).function.get());
     const auto& [mean, variance, inverse_deviation] = call.statistics.front();
     return norm_backward(
-        dy, kept.unpack(shared_from_this()), x.unpack(), weight.unpack(), bias.unpack(), mean,
+        dy, kept.unpack(shared_from_this()), x.unpack(), scaled_gamma(), bias.unpack(), mean,
         inverse_deviation, call.tail, reader == nullptr ? nullptr : reader->visitor(*this),
         /*variant=*/{}, call.ranks == nullptr ? MeanOfParts() : [this](const at::Tensor& sums) {
           call.ranks->sum(sums);
           sums.div_(static_cast<double>(call.ranks->world().size));
         });
+  }
+
+  // gamma times the scale. After kAddRelu gamma is read for dx alone, which is proportional to it.
+  at::Tensor scaled_gamma() {
+    const auto gamma = weight.unpack();
+    return call.scale == 1 ? gamma : gamma * call.scale;
   }
 
   // The layer before is not shown its gradient. A visitor sees one gradient from beginning to end;
@@ -85,7 +97,7 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
     const auto parts_of = [this](const at::Tensor& batch) {
       return in_parts(batch, call.part_images, call.statistics.size());
     };
-    const auto all_x = x.unpack(), gamma = weight.unpack(), beta = bias.unpack();
+    const auto all_x = x.unpack(), gamma = scaled_gamma(), beta = bias.unpack();
     NormGradients whole{at::empty_like(all_x), at::zeros_like(gamma), at::zeros_like(beta), {}};
     if (adds_residual(call.tail.kind)) whole.dresidual = at::empty_like(all_x);
     const auto dy = parts_of(gradient.contiguous(at::MemoryFormat::ChannelsLast));
@@ -124,6 +136,22 @@ at::Tensor with_history(const at::Tensor& y, const at::Tensor& x, const at::Tens
   node->call = std::move(call);
   return y;
 }
+
+// Of max(0, z + residual) where z has no gradient.
+class StoppedReluBackward final : public torch::autograd::Node {
+ public:
+  std::string name() const override { return "StoppedReluBackward"; }
+
+  torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
+    if (!gradients[0].defined()) return {at::Tensor()};
+    const PhaseScope phase(Phase::kNormalisation);
+    return {at::threshold_backward(gradients[0], y.unpack(shared_from_this()), 0)};
+  }
+
+  void release_variables() override { y.reset_data(); }
+
+  torch::autograd::SavedVariable y;  // the result
+};
 
 // The sum of what parts have, [C] each, all but the last times `each`.
 at::Tensor weighted_sum(const std::vector<at::Tensor>& of_parts, double each, double last) {
@@ -206,16 +234,37 @@ at::Tensor BatchNormImpl::celu(const at::Tensor& x) {
   return run(x, {NormTail::kCelu, celu_alpha_}, {});
 }
 
-at::Tensor BatchNormImpl::add_relu(const at::Tensor& x, const at::Tensor& residual) {
-  return run(x, NormTail::kAddRelu, residual);
+at::Tensor BatchNormImpl::add_relu(const at::Tensor& x, const at::Tensor& residual,
+                                   const BranchOrders& branch) {
+  if (!branch.stopped) return run(x, NormTail::kAddRelu, residual, branch.scale);
+  at::Tensor y;
+  {
+    const at::NoGradGuard no_grad;
+    y = run(x, NormTail::kAddRelu, residual);
+  }
+  if (!at::GradMode::is_enabled() || !residual.requires_grad()) return y;
+  const auto node =
+      std::shared_ptr<StoppedReluBackward>(new StoppedReluBackward(), torch::autograd::deleteNode);
+  node->set_next_edges(torch::autograd::collect_next_edges(residual));
+  torch::autograd::set_history(y, node);
+  node->y = torch::autograd::SavedVariable(y, /*is_output=*/true);
+  return y;
 }
 
-at::Tensor BatchNormImpl::add_gelu(const at::Tensor& x, const at::Tensor& residual) {
-  return run(x, NormTail::kAddGelu, residual);
+// The gradient behind the sum is needed for the residual alone, so the sum itself is kept.
+at::Tensor BatchNormImpl::add_gelu(const at::Tensor& x, const at::Tensor& residual,
+                                   const BranchOrders& branch) {
+  if (branch.plain()) return run(x, NormTail::kAddGelu, residual);
+  at::Tensor z;
+  {
+    const at::AutoGradMode graph(at::GradMode::is_enabled() && !branch.stopped);
+    z = with_scaled_gradient(run(x, NormTail::kNone, {}), branch.scale);
+  }
+  return at::gelu(z + residual);
 }
 
 at::Tensor BatchNormImpl::run(const at::Tensor& x, const ShapedTail& tail,
-                              const at::Tensor& residual) {
+                              const at::Tensor& residual, double scale) {
   NormInputs::note(x);
   // Evaluation with a graph is left to LibTorch.
   const bool fits = !library_alone() && fused_norm_fits(x) && weight.scalar_type() == at::kFloat &&
@@ -224,7 +273,7 @@ at::Tensor BatchNormImpl::run(const at::Tensor& x, const ShapedTail& tail,
   if (!fits && ranks != nullptr && is_training()) {
     throw usage_error("norm_statistics = synchronised needs this program's own batch norm");
   }
-  if (!fits) return composed(x, tail, residual);
+  if (!fits) return composed(x, tail, residual, scale);
   if (!is_training()) {
     return norm_forward(x, weight, bias, running_mean, (running_variance + epsilon_).rsqrt_(), tail,
                         residual);
@@ -257,7 +306,7 @@ at::Tensor BatchNormImpl::run(const at::Tensor& x, const ShapedTail& tail,
     }
   }
   return with_history(y, x, weight, bias, residual,
-                      {std::move(statistics), part_images, tail, ranks});
+                      {std::move(statistics), part_images, tail, ranks, scale});
 }
 
 at::Tensor norm_relu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
@@ -269,7 +318,7 @@ at::Tensor norm_relu(const at::Tensor& x, const at::Tensor& weight, const at::Te
     y = norm_forward(x, weight, bias, statistics.mean, statistics.inverse_deviation,
                      NormTail::kRelu, {});
   }
-  return with_history(y, x, weight, bias, {}, {{statistics}, x.size(0), NormTail::kRelu, {}});
+  return with_history(y, x, weight, bias, {}, {{statistics}, x.size(0), NormTail::kRelu, {}, 1});
 }
 
 std::vector<at::Tensor> BatchNormImpl::parts_of(const at::Tensor& x) const {
@@ -286,12 +335,13 @@ std::vector<at::Tensor> BatchNormImpl::parts_of(const at::Tensor& x) const {
 }
 
 at::Tensor BatchNormImpl::composed(const at::Tensor& x, const ShapedTail& tail,
-                                   const at::Tensor& residual) {
+                                   const at::Tensor& residual, double scale) {
   const auto parts = is_training() ? parts_of(x) : std::vector<at::Tensor>{x};
   auto y = parts.size() > 1
                ? composed_in_parts(parts, x.size(0))
                : at::batch_norm(x, weight, bias, running_mean, running_variance, is_training(),
                                 momentum_, epsilon_, /*cudnn_enabled=*/true);
+  y = with_scaled_gradient(std::move(y), scale);  // before anybody changes y in place
   switch (tail.kind) {
     case NormTail::kNone:
       return y;

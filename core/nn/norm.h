@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/nn/branch_orders.h"
 #include "core/nn/operator_choice.h"
 #include "core/parallel/collectives.h"
 #include "kernels/norm/fused_norm.h"
@@ -73,11 +74,15 @@ class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
   // max(0, norm(x)) + min(0, alpha (exp(norm(x) / alpha) - 1)), as torch.nn.CELU(alpha)
   at::Tensor celu(const at::Tensor& x);
 
-  // max(0, norm(x) + residual), `residual` shaped as x
-  at::Tensor add_relu(const at::Tensor& x, const at::Tensor& residual);
+  // max(0, norm(x) + residual), `residual` shaped as x. `branch`: the orders of the branch that
+  // ends with this norm.
+  at::Tensor add_relu(const at::Tensor& x, const at::Tensor& residual,
+                      const BranchOrders& branch = {});
 
-  // GELU(norm(x) + residual), `residual` shaped as x
-  at::Tensor add_gelu(const at::Tensor& x, const at::Tensor& residual);
+  // GELU(norm(x) + residual), `residual` shaped as x. If the branch has orders, it is computed in
+  // two operations, and rounded between them.
+  at::Tensor add_gelu(const at::Tensor& x, const at::Tensor& residual,
+                      const BranchOrders& branch = {});
 
   void set_momentum(double momentum) { momentum_ = momentum; }
   double momentum() const { return momentum_; }
@@ -99,10 +104,13 @@ class BatchNormImpl : public torch::nn::Module, public OperatorChoice {
   at::Tensor running_mean, running_variance;  // [C], buffers
 
  private:
-  at::Tensor run(const at::Tensor& x, const ShapedTail& tail, const at::Tensor& residual);
+  // `scale` is that of BranchOrders.
+  at::Tensor run(const at::Tensor& x, const ShapedTail& tail, const at::Tensor& residual,
+                 double scale = 1);
   // Does the work of run() by LibTorch's operators: where they are asked for (OperatorChoice), and
   // for inputs that the fused kernel does not take.
-  at::Tensor composed(const at::Tensor& x, const ShapedTail& tail, const at::Tensor& residual);
+  at::Tensor composed(const at::Tensor& x, const ShapedTail& tail, const at::Tensor& residual,
+                      double scale);
   at::Tensor composed_in_parts(const std::vector<at::Tensor>& parts, int64_t images);
   // Splits x into parts of `ghost_batch` images.
   std::vector<at::Tensor> parts_of(const at::Tensor& x) const;

@@ -11,7 +11,6 @@
 #include "core/train/device.h"
 #include "core/train/energy.h"
 #include "core/train/evaluation.h"
-#include "core/train/learning_rate.h"
 #include "core/train/operand_probe.h"
 #include "core/train/recorder.h"
 #include "core/train/run_events.h"
@@ -256,8 +255,7 @@ class AccuracyRun {
     metric(
         "loss", "train",
         record_.epoch_loss / static_cast<double>(std::max<int64_t>(1, record_.epoch_loss_steps)));
-    metric("learning_rate", "train",
-           learning_rate(config_.recipe, session_->steps_done() - 1, session_->steps_per_epoch()));
+    metric("learning_rate", "train", session_->rate_at(session_->steps_done() - 1));
     for (const auto& [where, density] : session_->take_densities()) {
       metric("density", where, density);
     }

@@ -8,8 +8,10 @@
 namespace approx {
 
 ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed,
-                                 World world)
+                                 World world, std::vector<BranchImpl*> branches)
     : schedule_(std::move(schedule)), seed_(seed), world_(world) {
+  for (auto* branch : branches) branch->orders = {};
+  if (schedule_.stops_any()) branches_ = std::move(branches);
   for (const auto& text : schedule_.methods()) {
     auto& method = prototypes_.emplace_back(make_method(text));
     abstains_.push_back(method->abstains());
@@ -55,6 +57,18 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
       const auto p = static_cast<size_t>(product);
       const int index = decision.of(product);
       row_.push_back(index);
+      if (schedule_.stops_blocks(index)) {
+        // The branch has no graph, so nobody asks the layer for this product.
+        const auto m = static_cast<size_t>(index);
+        if (entry.methods[m] == nullptr) entry.methods[m] = make_method(schedule_.methods()[m]);
+        auto& count = entry.approximated[m][p];
+        ++count.calls;
+        orders.methods[p] = nullptr;
+        orders.kept[p] = nullptr;
+        counts.use[p] = nullptr;
+        counts.dense_macs[p] = &count.dense_macs;
+        continue;
+      }
       if (index == Decision::kDense) {
         const bool computed = entry.layer->info.computes(product);
         orders.methods[p] = nullptr;
@@ -74,7 +88,22 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
       counts.dense_macs[p] = &count.dense_macs;
     }
   }
+  begin_branches(step);
   if (schedule_.tells_ranks_apart()) add_all_ranks(step);
+}
+
+void ScheduledLayers::begin_branches(int64_t step) {
+  for (auto* branch : branches_) {
+    const auto decision = schedule_.branch_at(branch->block, step);
+    branch->orders = {};
+    if (decision.rule >= 0) {
+      branch->orders.stopped = decision.stopped;
+      const auto& method = *prototypes_.at(static_cast<size_t>(decision.method));
+      if (!decision.stopped) branch->orders.scale = method.kept_scale(decision.chance);
+    }
+    // Below kDense, as it is no method.
+    row_.push_back(Decision::kDense - 1 - 2 * (decision.rule + 1) - (decision.stopped ? 1 : 0));
+  }
 }
 
 void ScheduledLayers::add_all_ranks(int64_t step) {
@@ -116,7 +145,7 @@ const GradientPart* ScheduledLayers::part(std::string_view layer) const {
 
 std::string ScheduledLayers::waits_for() const {
   for (const int index : row_) {
-    if (index == Decision::kDense) continue;
+    if (index < 0) continue;  // exact, or of a branch
     const auto method = static_cast<size_t>(index);
     const auto why = approx::waits_for(*prototypes_[method]);
     if (!why.empty()) return fmt::format("{} waits for {}", schedule_.methods()[method], why);

@@ -11,6 +11,7 @@
 
 #include "core/config/schedule.h"
 #include "core/methods/method.h"
+#include "core/nn/branch.h"
 #include "core/nn/layers.h"
 #include "core/parallel/collectives.h"
 #include "core/train/checkpoint.h"
@@ -23,18 +24,24 @@ class ScheduledLayers {
   // Throws Error(kUsage) if a schedule that tells ranks apart has a method with a memory: a
   // checkpoint joins the memories of all ranks. `layers` must outlive this object. `seed` keys
   // every random draw of the methods. `world`: the ranks of the network and this one among them, as
-  // in the schedule.
-  ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed, World world = {});
+  // in the schedule. `branches`: those of the network, for schedules that stop some; they must
+  // outlive this object too.
+  ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed, World world = {},
+                  std::vector<BranchImpl*> branches = {});
 
-  // Fills every layer's slot for `step`. `loss_scale` is that of MethodCall, undefined: 1;
-  // `step_at` is that of Rng. Costs a few comparisons per layer and rule.
+  // Fills every layer's slot and gives every branch its orders for `step`. `loss_scale` is that of
+  // MethodCall, undefined: 1; `step_at` is that of Rng. Costs a few comparisons per layer and rule.
   void begin_step(int64_t step, const at::Tensor& loss_scale = {},
                   const uint64_t* step_at = nullptr);
 
   // The decisions for the step that began last: by layer and product an index into the schedule's
-  // methods, or Decision::kDense. If the schedule tells ranks apart, the decisions for each rank
-  // follow: two steps are alike only if they are alike on all ranks.
+  // methods, or Decision::kDense. If the schedule stops blocks, a number below that follows for
+  // each branch: the rule that decides, and whether it stops. If the schedule tells ranks apart,
+  // the decisions for each rank follow: two steps are alike only if they are alike on all ranks.
   const std::vector<int>& row() const { return row_; }
+
+  // The factor on the learning rate at a step (Rule::rate).
+  double rate_at(int64_t step) const { return schedule_.rate_at(step); }
 
   // Why the host must wait for a method of the present step, on any rank: the first such reason,
   // with the method; "": it need not.
@@ -103,6 +110,7 @@ class ScheduledLayers {
     VariantCalls variant_calls(Product product) const;
   };
 
+  void begin_branches(int64_t step);
   void add_all_ranks(int64_t step);
   // `own`: this rank's method for the weight gradient.
   void begin_part(size_t layer, int64_t step, int own);
@@ -110,6 +118,7 @@ class ScheduledLayers {
   Schedule schedule_;
   std::vector<std::pair<double, int64_t>> observed_;  // arguments of observe()
   std::vector<PerLayer> layers_;
+  std::vector<BranchImpl*> branches_;  // none if the schedule stops no blocks
   std::vector<int> row_;
   uint64_t seed_;
   World world_;

@@ -83,7 +83,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
   constexpr int64_t kEndless = int64_t{1} << 40;
   const int64_t scheduled = config.purpose == Purpose::kTiming ? kEndless : total_steps();
   Schedule schedule(config.schedule, infos, config.method, library_methods(), steps_per_epoch(),
-                    scheduled, world().size);
+                    scheduled, world().size, static_cast<uint64_t>(config.seed));
   schedule.check_together();
   if (!is_dense(config.method)) schedule.check_acts();
   period_ = schedule.period();
@@ -95,7 +95,8 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
         name(config.split));
   }
   layers_ = std::make_unique<ScheduledLayers>(network_->layers(), std::move(schedule),
-                                              static_cast<uint64_t>(config.seed), world());
+                                              static_cast<uint64_t>(config.seed), world(),
+                                              network_->branches());
   parameters_ = named(network_->named_parameters());
   std::erase_if(parameters_, [](const auto& item) { return !item.second.requires_grad(); });
   optimizer_ = make_optimizer(config.recipe, parameters_, norm_biases(*network_));
@@ -221,11 +222,15 @@ bool Session::holds_first_bias() const {
   return first_bias_.defined() && step_ / steps_per_epoch() >= config_.recipe.first_bias_epochs;
 }
 
+double Session::rate_at(int64_t step) const {
+  return layers_->rate_at(step) * learning_rate(config_.recipe, step, steps_per_epoch());
+}
+
 void Session::step(StepObserver* observer) {
   whiten_first();
   const auto* step_at = graphs_ == nullptr ? nullptr : graphs_->step_at();
   layers_->begin_step(step_, loss_scale_ == nullptr ? at::Tensor() : loss_scale_->scale(), step_at);
-  const double rate = learning_rate(config_.recipe, step_, steps_per_epoch());
+  const double rate = rate_at(step_);
   // Without a gradient nothing updates it, and none is computed down to it: behind a frozen first
   // convolution the second needs no data gradient.
   if (first_bias_.defined()) first_bias_.set_requires_grad(!holds_first_bias());

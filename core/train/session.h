@@ -108,6 +108,8 @@ class Session {
   int64_t steps_per_epoch() const { return batches_.per_epoch(); }
   int64_t total_steps() const { return approx::total_steps(config_.recipe, steps_per_epoch()); }
   int64_t period() const { return period_; }
+  // The learning rate of a step: the recipe's, times the factor of the schedule.
+  double rate_at(int64_t step) const;
   double approximated_share() const { return approximated_share_; }
   const Split& split() const { return split_; }
   Network& network() const { return *network_; }

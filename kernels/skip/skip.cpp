@@ -1,5 +1,6 @@
 #include "kernels/skip/skip.h"
 
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
 #include "kernels/loop_memory.h"
@@ -22,10 +23,12 @@ template struct Arguments<Skip, double>;
 namespace {
 
 at::Tensor nothing(const Skip& plan, const Operands& o) {
-  return plan.freeze ? at::Tensor() : at::zeros_like(o.w);
+  if (plan.freeze) return {};
+  if (o.product == Product::kWeightGradient) return at::zeros_like(o.w);
+  return at::zeros(o.input_sizes, o.w.options()).contiguous(at::MemoryFormat::ChannelsLast);
 }
 
-REGISTER_KERNEL(Skip, "skip", nothing).computes({Product::kWeightGradient});
+REGISTER_KERNEL(Skip, "skip", nothing).computes({Product::kDataGradient, Product::kWeightGradient});
 
 }  // namespace
 }  // namespace approx

@@ -1,4 +1,4 @@
-// A weight gradient that is not computed, on plain memory.
+// A gradient that is not computed, on plain memory.
 #pragma once
 
 #include "kernels/variant.h"

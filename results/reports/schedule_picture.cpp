@@ -8,7 +8,7 @@ std::string stand_in_method(const Catalogue& catalogue) {
   for (const auto& info : catalogue.methods) {
     const auto& products = info.products;
     const bool fits =
-        info.products_of_mode.empty() &&
+        info.products_of_mode.empty() && !info.stops_blocks &&
         std::find(products.begin(), products.end(), Product::kWeightGradient) != products.end();
     if (fits) return info.name;
   }

@@ -24,7 +24,7 @@ std::vector<Rule> one_slice(const Params& params) {
 REGISTER_SCHEDULE("slice", one_slice)
     .about("one rule: chosen layers, batches and products")
     .param({"layers", std::string("::1"),
-            "start:stop:step over the convolutions, kind=GLOB, name=GLOB, joined by +"})
+            "start:stop:step over the convolutions, kind=GLOB, name=GLOB, block=GLOB, joined by +"})
     .param({"steps", std::string("::1"), "start:stop:step over the batches, from 0"})
     .param({"products", std::string(),
             "forward, data_gradient, weight_gradient joined by +; empty: all of the method"})

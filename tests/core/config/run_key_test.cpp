@@ -31,6 +31,28 @@ MethodInfo& method_in(Catalogue& catalogue, std::string_view name) {
   return *std::ranges::find(catalogue.methods, name, &MethodInfo::name);
 }
 
+// A rule with a chance is another run; one without it has the key that it always had.
+TEST(RunKey, HasTheChanceOfARule) {
+  auto config = keyed_run();
+  config.method = "block_skip";
+  config.schedule = {{.chance = "0.5"}};
+  const auto with = [&](const std::string& chance) {
+    auto other = config;
+    other.schedule[0].chance = chance;
+    return run_key(other, "abc", test_catalogue());
+  };
+  EXPECT_EQ(with("0.5"), with("0.50"));
+  EXPECT_EQ(with("0.5"), with("0.501")) << "the nearest 64th";
+  std::set<std::string> keys = {with(""), with("0.5"), with("0.25")};
+  config.method = "block_skip:rescale=true";
+  keys.insert(with("0.5"));
+  config.schedule[0].layers = "block=block1";
+  keys.insert(with("0.5"));
+  EXPECT_EQ(keys.size(), 5u);
+  EXPECT_FALSE(Json(Rule()).contains("chance"));
+  EXPECT_EQ(Json(Rule{.chance = "0.5"}).get<Rule>().chance, "0.5");
+}
+
 bool has(const std::vector<std::string>& keys, const std::string& key) {
   return std::ranges::find(keys, key) != keys.end();
 }

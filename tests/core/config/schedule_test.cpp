@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <map>
 #include <random>
 #include <set>
 
@@ -44,6 +46,229 @@ std::string schedule_message(Call&& call) {
     return error.what();
   }
   return "no error";
+}
+
+// The blocks whose branches have no backward pass at a step.
+std::set<std::string> stopped_blocks(const Schedule& schedule, const char* network, int64_t step) {
+  std::set<std::string> found;
+  for (const auto& layer : layers_of(network)) {
+    if (!layer.block.empty() && schedule.branch_at(layer.block, step).stopped) {
+      found.insert(layer.block);
+    }
+  }
+  return found;
+}
+
+TEST(BlockRules, StopAllLayersOfABranchAndNoOthers) {
+  const auto schedule =
+      make({{.layers = "block=block[23]", .steps = "1::2"}}, "resnet14", "block_skip");
+  for (int64_t step = 0; step < 6; ++step) {
+    const bool odd = step % 2 == 1;
+    EXPECT_EQ(approximated(schedule, "resnet14", step),
+              odd ? (std::set<int64_t>{4, 5, 6, 7}) : std::set<int64_t>());
+    EXPECT_EQ(stopped_blocks(schedule, "resnet14", step),
+              odd ? (std::set<std::string>{"block2", "block3"}) : std::set<std::string>());
+  }
+  const auto decision = schedule.at(3, 1);
+  EXPECT_EQ(decision.of(Product::kForward), Decision::kDense);
+  EXPECT_EQ(decision.of(Product::kDataGradient), 0);
+  EXPECT_EQ(decision.of(Product::kWeightGradient), 0);
+  EXPECT_TRUE(schedule.stops_blocks(0) && schedule.stops_any());
+  EXPECT_FALSE(make({{}}).stops_any());
+}
+
+// Every round of 64 steps stops each block equally often, in few different steps; another seed
+// stops others.
+TEST(BlockRules, DrawPatternsOfTheSeed) {
+  const auto drawn = [](uint64_t seed) {
+    return Schedule({{.chance = "0.25"}}, layers_of("resnet20"), "block_skip", test_catalogue(), 10,
+                    100000, 1, seed);
+  };
+  const auto schedule = drawn(3), again = drawn(3), other = drawn(4);
+  EXPECT_EQ(schedule.period(), 64);
+  std::set<std::set<std::string>> patterns;
+  int64_t differing = 0;
+  for (int64_t round = 0; round < 20; ++round) {
+    std::map<std::string, int64_t> times;
+    for (int64_t step = 64 * round; step < 64 * (round + 1); ++step) {
+      const auto blocks = stopped_blocks(schedule, "resnet20", step);
+      patterns.insert(blocks);
+      for (const auto& block : blocks) ++times[block];
+      EXPECT_EQ(stopped_blocks(again, "resnet20", step), blocks);
+      differing += stopped_blocks(other, "resnet20", step) == blocks ? 0 : 1;
+      for (size_t i = 0; i < layers_of("resnet20").size(); ++i) {
+        EXPECT_EQ(!schedule.at(i, step).dense(), blocks.contains(layers_of("resnet20")[i].block));
+      }
+    }
+    EXPECT_EQ(times.size(), 9u);
+    for (const auto& [block, count] : times) EXPECT_EQ(count, 16) << block;
+  }
+  EXPECT_LE(patterns.size(), 64u);
+  EXPECT_GT(patterns.size(), 40u);
+  EXPECT_GT(differing, 1000);
+  EXPECT_EQ(schedule.branch_at("block1", 0).chance, 0.25);
+  EXPECT_NEAR(schedule.approximated_share(6400), 0.25 * 18 / 19, 1e-12);
+}
+
+// Two blocks are stopped together at a quarter of the steps.
+TEST(BlockRules, DrawEachBlockByItself) {
+  int64_t both = 0, pairs = 0;
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const Schedule schedule({{.chance = "0.5"}}, layers_of("resnet14"), "block_skip",
+                            test_catalogue(), 10, 1000, 1, seed);
+    for (int64_t step = 0; step < 64; ++step) {
+      const bool first = schedule.branch_at("block1", step).stopped;
+      both += first && schedule.branch_at("block2", step).stopped ? 1 : 0;
+      ++pairs;
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(both) / static_cast<double>(pairs), 0.25, 0.01);
+}
+
+// The pattern of a step is uniform, whatever its round.
+TEST(StepDraws, AStepHasEachPatternEquallyOften) {
+  for (const int64_t step : {0, 63, 1000}) {
+    std::map<int64_t, int64_t> times;
+    for (uint64_t seed = 0; seed < 6400; ++seed) ++times[StepDraws(seed).pattern(step)];
+    EXPECT_EQ(times.size(), 64u);
+    for (const auto& [pattern, count] : times) EXPECT_NEAR(count, 100, 50) << pattern;
+  }
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    std::set<int64_t> round;
+    for (int64_t step = 128; step < 192; ++step) round.insert(StepDraws(seed).pattern(step));
+    EXPECT_EQ(round.size(), 64u);
+  }
+  EXPECT_EQ(std::popcount(StepDraws(1).mask(0, 3, 17)), 17);
+  EXPECT_NE(StepDraws(1).mask(0, 3, 17), StepDraws(1).mask(1, 3, 17));
+  EXPECT_NE(StepDraws(1).mask(0, 3, 17), StepDraws(1).mask(0, 4, 17));
+}
+
+TEST(StepDraws, TakeAChanceToTheNearest64th) {
+  EXPECT_EQ(parse_chance("0.5"), 32);
+  EXPECT_EQ(parse_chance(" 0.26 "), 17);
+  EXPECT_EQ(canonical_chance("0.5"), canonical_chance("0.5001"));
+  for (const char* text : {"0", "1", "0.001", "0.999", "-1", "half", "", "nan", "0.5x"}) {
+    EXPECT_THROW(parse_chance(text), Error) << text;
+  }
+}
+
+TEST(BlockRules, ThatStopNothingWholeAreRefused) {
+  const auto message = [](const std::vector<Rule>& rules, const char* network = "resnet14",
+                          int64_t ranks = 1) {
+    return schedule_message([&] {
+      const Schedule schedule(rules, layers_of(network), "block_skip", test_catalogue(), 10, 100,
+                              ranks);
+      schedule.check_together();
+    });
+  };
+  EXPECT_EQ(message({{}}), "no error");
+  EXPECT_EQ(message({{.layers = "block=stage9"}}),
+            "layers = \"block=stage9\": block=stage9 matches no layer; the network has block1, "
+            "block2, block3, block4, block5, block6");
+  EXPECT_EQ(message({{.layers = "block=*"}}, "vgg19"),
+            "layers = \"block=*\": block=* matches no layer; the network has no residual blocks");
+  EXPECT_EQ(message({{}}, "vgg19"), "block_skip:rescale=false: the network has no residual blocks");
+  EXPECT_EQ(message({{.layers = "2::4"}}),
+            "layers = \"2::4\": block_skip:rescale=false stops whole blocks, and that is a part of "
+            "block1; write block=block1");
+  EXPECT_EQ(message({{.layers = "name=fc"}}),
+            "layers = \"name=fc\": no layer of a residual branch, and block_skip:rescale=false "
+            "stops those; write block=GLOB, such as block=block1");
+  EXPECT_EQ(message({{.ranks = "0"}}, "resnet14", 2),
+            "ranks = \"0\": block_skip:rescale=false stops a branch on all ranks or on none, whose "
+            "gradients would not match else; leave ranks out");
+  EXPECT_EQ(message({{.ranks = "::1"}}, "resnet14", 2), "no error");
+  EXPECT_EQ(message({{.products = {Product::kWeightGradient}}}),
+            "block_skip:rescale=false ends a branch's backward pass, both of its gradients: leave "
+            "products out");
+  EXPECT_EQ(message({{.chance = "2"}}).substr(0, 12), "chance = \"2\"");
+}
+
+TEST(BlockRules, MayNotLoseALayerToALaterRule) {
+  const auto message = [](const std::vector<Rule>& rules) {
+    return schedule_message([&] { make(rules, "resnet14", "block_skip").check_together(); });
+  };
+  const Rule skip{.chance = "0.5"}, zero{.layers = "4", .method = "zero"},
+      early{.layers = "4", .method = "zero", .until = "10ba"},
+      late{.from = "10ba", .chance = "0.5"};
+  EXPECT_EQ(message({zero, skip}), "no error");
+  EXPECT_EQ(message({late, early}), "no error");
+  EXPECT_EQ(message({skip, {.layers = "1", .method = "zero"}}), "no error");
+  EXPECT_EQ(message({skip, {.layers = "4", .method = "forward_only"}}), "no error");
+  EXPECT_EQ(message({skip, zero}),
+            "rule 2 (layers = \"4\") takes stage1.conv4 out of the branch that rule 1 (layers = "
+            "\"::1\") stops at step 0; put the rule of block_skip:rescale=false last");
+}
+
+// The last rule decides alone.
+TEST(BlockRules, HaveTheChanceOfTheLastOne) {
+  const auto schedule = Schedule({{}, {.layers = "block=block2", .from = "50ba", .chance = "0.5"}},
+                                 layers_of("resnet14"), "block_skip", test_catalogue(), 10, 1000);
+  const auto times = [&](const char* block, int64_t first, int64_t last) {
+    int64_t count = 0;
+    for (int64_t step = first; step < last; ++step) {
+      count += schedule.branch_at(block, step).stopped ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_EQ(times("block2", 0, 50), 50);
+  EXPECT_EQ(schedule.branch_at("block2", 0).chance, 1);
+  EXPECT_EQ(times("block1", 64, 128), 64);
+  EXPECT_EQ(times("block2", 64, 128), 32);
+  for (int64_t step = 64; step < 128; ++step) {
+    EXPECT_EQ(schedule.branch_at("block2", step).stopped, !schedule.at(3, step).dense());
+  }
+}
+
+// A rule with a chance leaves the steps that it does not draw to the rules before it.
+TEST(Schedule, ARuleWithAChanceHoldsForEachLayerByItself) {
+  const auto schedule =
+      make({{.method = "random"}, {.chance = "0.5"}}, "resnet20", "zero", 10, 1000);
+  std::map<size_t, int64_t> drawn;
+  bool apart = false;
+  for (int64_t step = 0; step < 64; ++step) {
+    std::set<int> methods;
+    for (size_t i = 1; i < 19; ++i) {
+      const int method = schedule.at(i, step).of(Product::kWeightGradient);
+      EXPECT_TRUE(method == 0 || method == 1);
+      methods.insert(method);
+      drawn[i] += method;
+    }
+    apart |= methods.size() == 2;
+  }
+  EXPECT_TRUE(apart);
+  for (const auto& [layer, times] : drawn) EXPECT_EQ(times, 32) << layer;
+}
+
+// In every other epoch, at a higher rate there.
+TEST(Schedule, ARuleMayHoldInSomeEpochs) {
+  const Schedule schedule(make_schedule("layer_drop_back"), layers_of("resnet14"),
+                          "zero:freeze=true", test_catalogue(), /*steps_per_epoch=*/32, 32 * 40);
+  EXPECT_EQ(schedule.period(), 64);
+  std::map<size_t, int64_t> times;
+  for (int64_t step = 0; step < 32 * 40; ++step) {
+    const bool odd = step / 32 % 2 == 1;
+    EXPECT_EQ(schedule.rate_at(step), odd ? 2 : 1);
+    for (size_t i = 0; i < layers_of("resnet14").size(); ++i) {
+      const auto decision = schedule.at(i, step);
+      if (odd) times[i] += decision.dense() ? 0 : 1;
+      if (!odd) {
+        EXPECT_TRUE(decision.dense());
+      }
+    }
+  }
+  EXPECT_EQ(times.size(), 14u);
+  for (const auto& [layer, count] : times) EXPECT_NEAR(count, 320, 80) << layer;
+  schedule.check_acts();
+  EXPECT_NE(window_text(make_schedule("layer_drop_back")[0]), "");
+  EXPECT_THROW(parse_rate("0"), Error);
+  EXPECT_THROW(parse_rate("x"), Error);
+  EXPECT_THROW(check_rule({.epochs = "a"}, test_catalogue()), Error);
+  const auto spelt = respelled({.epochs = "::1", .rate = "1.0"});
+  EXPECT_TRUE(spelt.epochs.empty() && spelt.rate.empty());
+  // The last epoch is the fifth.
+  EXPECT_THROW(make({{.epochs = "20"}}).check_acts(), Error);
+  EXPECT_EQ(first_step({.steps = "5::10", .epochs = "2::1"}, 32, 320), 64);
 }
 
 // Python's slice over [first, n), as a list.

@@ -10,7 +10,8 @@
 
 namespace approx {
 
-// `convolutions` 3x3 convolutions named conv1.. and a linear layer named fc.
+// `convolutions` 3x3 convolutions named conv1.. and a linear layer named fc. Those of residual
+// networks are in pairs after the first: blocks block1..
 inline NetworkInfo test_network(const std::string& name, int64_t convolutions) {
   NetworkInfo network;
   network.name = name;
@@ -25,6 +26,7 @@ inline NetworkInfo test_network(const std::string& name, int64_t convolutions) {
     layer.kernel = 3;
     layer.in_channels = i == 1 ? 3 : 16 * ((i + 5) / 6);
     layer.reads_images = i == 1;
+    if (name.starts_with("resnet") && i > 1) layer.block = "block" + std::to_string(i / 2);
     network.layers.push_back(layer);
   }
   LayerInfo linear;
@@ -73,6 +75,8 @@ inline const Catalogue& test_catalogue() {
     made.methods.back().products_of_mode = {
         {"both", {kAllProducts.begin(), kAllProducts.end()}},
         {"backward", {Product::kDataGradient, Product::kWeightGradient}}};
+    add("block_skip", {{"rescale", false, ""}}, {Product::kDataGradient, Product::kWeightGradient});
+    made.methods.back().stops_blocks = true;
     made.networks = {test_network("small_cnn", 2), test_network("wang_cnn2", 2),
                      test_network("resnet20", 19), test_network("resnet14", 13),
                      test_network("vgg19", 16),    test_network("alexnet", 5)};

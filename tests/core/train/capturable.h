@@ -32,7 +32,9 @@ inline std::vector<std::string> method_texts() {
                                     "crs:share=0.5,size=fixed",
                                     "bernoulli_crs:size=fixed",
                                     "bernoulli_crs:mode=backward,size=fixed"};
-  for (const auto* entry : Registry<MethodEntry>::instance().all()) texts.push_back(entry->name);
+  for (const auto* entry : Registry<MethodEntry>::instance().all()) {
+    if (!entry->stops_blocks) texts.push_back(entry->name);  // the network has no blocks
+  }
   std::ranges::sort(texts);
   return texts;
 }

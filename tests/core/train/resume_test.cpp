@@ -24,6 +24,14 @@ const LoadedDataset& dataset() {
 }
 
 RunConfig resumed_config(const std::string& method) {
+  const auto known = Registry<MethodEntry>::instance().all();
+  const auto name = parse_spec(method).name;
+  if (std::ranges::any_of(
+          known, [&](const auto* entry) { return entry->name == name && entry->stops_blocks; })) {
+    auto config = toy_run(method, "random_steps:p=0.4", 3);
+    config.network = "resnet14";
+    return config;
+  }
   return toy_run(method, method == "dense" ? "" : "slice:layers=1::1,steps=::2", 3);
 }
 
@@ -65,6 +73,13 @@ void expect_same_end(const RunConfig& config) {
   Session different(other, dataset());
   train(different, other, kSteps);
   EXPECT_NE(state_hash(different), wanted) << "the test could not fail";
+}
+
+TEST(Resume, DrawnStepsGoOnBitForBit) {
+  auto config = resumed_config("zero:freeze=true");
+  config.schedule = make_schedule("random_steps:p=0.5");
+  expect_same_end(config);
+  expect_same_end(resumed_config("block_skip:rescale=true"));
 }
 
 class EveryMethod : public ::testing::TestWithParam<const MethodEntry*> {};

@@ -67,6 +67,37 @@ TEST(Session, TwoProcessesWithSynchronisedNormsTrainAsOneDoes) {
   expect_ranks_train_as_one(config);
 }
 
+// Which branches are stopped follows from the seed and the step, so ranks need not agree on it.
+TEST(Session, TwoProcessesStopTheSameBranches) {
+  for (const auto* method : {"block_skip", "block_skip:rescale=true"}) {
+    auto config = toy_config(method, "random_steps:p=0.5");
+    config.network = "resnet14";
+    config.norm_statistics = NormScope::kSynchronised;
+    const auto dataset = toy_dataset();
+    Session alone(config, dataset);
+    constexpr int kSteps = 6;
+    for (int step = 0; step < kSteps; ++step) alone.step();
+    std::vector<at::Tensor> weights(2);
+    std::vector<std::vector<bool>> stopped(2);
+    as_ranks(2, [&](const std::shared_ptr<ThreadCollectives>& ranks) {
+      const auto own = session_of(config, dataset, ranks);
+      const auto rank = static_cast<size_t>(ranks->world().rank);
+      for (int step = 0; step < kSteps; ++step) {
+        own->step();
+        for (const auto* branch : own->network().branches()) {
+          stopped[rank].push_back(branch->orders.stopped);
+        }
+      }
+      weights[rank] = weights_of(*own);
+    });
+    EXPECT_EQ(stopped[0], stopped[1]);
+    EXPECT_EQ(std::ranges::count(stopped[0], true) > 0, true);
+    EXPECT_EQ(std::ranges::count(stopped[0], false) > 0, true);
+    EXPECT_TRUE(at::equal(weights[0], weights[1]));
+    EXPECT_TRUE(close(weights[0], weights_of(alone), 2e-3));
+  }
+}
+
 TEST(Session, LocalNormsSeeTheirShareAlone) {
   const auto dataset = toy_dataset();
   const auto config = toy_config();

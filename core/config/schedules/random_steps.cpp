@@ -1,0 +1,29 @@
+// random_steps: each layer by itself, or each block of a method that stops blocks, at steps that
+// are drawn (core/config/step_draws.h). LayerDropBack draws tensors so, DropBP draws blocks.
+#include "base/numbers.h"
+#include "core/config/named_schedule.h"
+
+namespace approx {
+namespace {
+
+std::vector<Rule> random_steps(const Params& params) {
+  Rule rule;
+  rule.layers = params.text("layers");
+  rule.from = params.text("from");
+  rule.until = params.text("until");
+  rule.chance = shortest(params.real("p"));
+  return {rule};
+}
+
+REGISTER_SCHEDULE("random_steps", random_steps)
+    .about("chosen layers, or blocks, at steps that are drawn for each of them")
+    .param({"p", 0.5, "share of the steps, rounded to a 64th", 0, 1})
+    .param({"layers", std::string("::1"),
+            "start:stop:step over the convolutions, kind=GLOB, name=GLOB, block=GLOB, joined by +"})
+    .param({"from", std::string(),
+            "first step: 300ba, 10ep, 0.25dur, plateau or plateau:patience=3"})
+    .param({"until", std::string(),
+            "step after the last one: 300ba, 10ep, 0.25dur, plateau or plateau:patience=3"});
+
+}  // namespace
+}  // namespace approx
