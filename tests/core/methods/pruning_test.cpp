@@ -390,12 +390,14 @@ TEST(Meprop, KeepsTheLargestOfEachExample) {
   EXPECT_TRUE(at::equal(kept, largest_by_definition(ties, 5).to(at::kFloat)));
 }
 
-TEST(Meprop, UnifiedKeepsTheLargestChannelsOfTheBatch) {
+// That a method keeps the half of the channels with the largest magnitudes, divided by the share of
+// them where it is `rescaled`.
+void expect_largest_channels(const std::string& text, bool rescaled) {
   for (const auto& shape : random_shapes(15, 32)) {
     SCOPED_TRACE(shape);
     auto o = gradient_operands(shape);
     if (shape.co < 2) continue;
-    const auto method = make_method("meprop:per=batch,ratio=0.5");
+    const auto method = make_method(text);
     const reference::Array g(o.dy);
     std::vector<double> sums(static_cast<size_t>(shape.co));
     for (int64_t n = 0; n < g.sizes[0]; ++n) {
@@ -409,7 +411,9 @@ TEST(Meprop, UnifiedKeepsTheLargestChannelsOfTheBatch) {
     }
     std::vector<double> factor(sums.size(), 0);
     const auto order = order_by_size(sums);
-    for (int64_t i = 0; i < shape.co / 2; ++i) factor[order[static_cast<size_t>(i)]] = 1;
+    const int64_t stay = shape.co / 2;
+    const double scale = rescaled ? static_cast<double>(shape.co) / static_cast<double>(stay) : 1.0;
+    for (int64_t i = 0; i < stay; ++i) factor[order[static_cast<size_t>(i)]] = scale;
     const auto kept = reference::scaled(g, 1, factor).tensor().to(at::kFloat);
     for (const auto product : kGradients) {
       o.product = product;
@@ -418,6 +422,29 @@ TEST(Meprop, UnifiedKeepsTheLargestChannelsOfTheBatch) {
       EXPECT_CLOSE(run(method->plan(o, {}), o), reference::product(replaced).tensor());
     }
   }
+}
+
+TEST(Meprop, UnifiedKeepsTheLargestChannelsOfTheBatch) {
+  expect_largest_channels("meprop:per=batch,ratio=0.5", false);
+}
+
+TEST(ChannelDrop, KeepsTheLargestChannelsOfTheBatch) {
+  expect_largest_channels("channel_drop:ratio=0.5", false);
+  expect_largest_channels("channel_drop:ratio=0.5,rescale=true", true);
+}
+
+TEST(ChannelDrop, KeepsAtLeastOneChannelAndAtMostAll) {
+  const auto o = operands_with_dy(at::randn({2, 5, 3, 3}));
+  const auto kept = [&](const char* text) {
+    const auto plan = make_method(text)->plan(o, {});
+    const auto* sample = std::get_if<Sampled>(&plan);
+    return sample == nullptr ? int64_t{5} : sample->index.numel();
+  };
+  EXPECT_EQ(kept("channel_drop"), 1);
+  EXPECT_EQ(kept("channel_drop:ratio=0.1"), 1);
+  EXPECT_EQ(kept("channel_drop:ratio=0.6"), 3);
+  EXPECT_EQ(kept("channel_drop:ratio=1"), 5);
+  EXPECT_THROW(make_method("channel_drop:ratio=0"), Error);
 }
 
 // --- msbp ----------------------------------------------------------------------------------------
