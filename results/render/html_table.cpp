@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "results/render/html_text.h"
 #include "results/render/shown_columns.h"
+#include "results/render/table_parts.h"
 #include "results/render/text_table.h"
 
 namespace approx {
@@ -191,6 +192,24 @@ std::string rows_html(const Table& table, const ShownTable& shown, const std::st
   return out;
 }
 
+// The cells in their box; `name` is what a screen reader calls it.
+std::string box_html(const Table& table, const ShownTable& shown, const std::string& id,
+                     const std::string& name) {
+  const TableText& text = shown.text;
+  std::string out =
+      fmt::format("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{}\">\n",
+                  html_escape(name));
+  out += "<table>\n<thead>\n<tr>";
+  for (size_t i = 0; i < text.columns.size(); ++i) {
+    const auto inner = emphasis_in(text.columns[i], text, i);
+    out += fmt::format(
+        "<th scope=\"col\"{}>{}</th>", header_class(text, i),
+        inner.empty() ? html_escape(text.columns[i]) : "<em>" + html_escape(inner) + "</em>");
+  }
+  return out + "</tr>\n</thead>\n<tbody>\n" + rows_html(table, shown, id) +
+         "</tbody>\n</table>\n</div>\n";
+}
+
 // A note whose letter no cell refers to is one that begins so: "p: exact sign-flip test".
 std::string notes_html(const std::vector<std::string>& notes, const std::string& id,
                        std::string_view cells) {
@@ -212,28 +231,29 @@ std::string notes_html(const std::vector<std::string>& notes, const std::string&
 std::string html_table(const Table& table, const std::string& id, const std::string& file) {
   constexpr size_t kManyColumns = 8, kCrowdedColumns = 12;  // more of them are set closer
   const ShownTable shown = shown_in_groups(table);
-  const TableText& text = shown.text;
+  const auto parts = table_parts(shown, kCrowdedColumns);
+  size_t columns = 0;
+  for (const auto& part : parts) columns = std::max(columns, part.shown.text.columns.size());
   const std::string name = table.title.empty() ? table.name : table.title;
-  std::string out = fmt::format("<figure class=\"table{}\">\n",
-                                text.columns.size() > kCrowdedColumns ? " many crowded"
-                                : text.columns.size() > kManyColumns  ? " many"
-                                                                      : "");
+  std::string out =
+      fmt::format("<figure class=\"table{}\">\n", columns > kCrowdedColumns ? " many crowded"
+                                                  : columns > kManyColumns  ? " many"
+                                                                            : "");
   if (!table.title.empty()) out += "<figcaption><h3>" + html_escape(name) + "</h3></figcaption>\n";
-  const std::string shared = shared_html(shown.shared, table, id);
-  if (!shared.empty()) out += "<p class=\"shared\">" + shared + "</p>\n";
-  out += fmt::format("<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{}\">\n",
-                     html_escape(name.empty() ? "table" : name));
-  out += "<table>\n<thead>\n<tr>";
-  for (size_t i = 0; i < text.columns.size(); ++i) {
-    const auto inner = emphasis_in(text.columns[i], text, i);
-    out += fmt::format(
-        "<th scope=\"col\"{}>{}</th>", header_class(text, i),
-        inner.empty() ? html_escape(text.columns[i]) : "<em>" + html_escape(inner) + "</em>");
+  std::string cells = shared_html(shown.shared, table, id);
+  if (!cells.empty()) cells = "<p class=\"shared\">" + cells + "</p>\n";
+  for (const auto& part : parts) {
+    const std::string label = name.empty() ? "table" : name;
+    if (part.name.empty()) {
+      cells += box_html(table, part.shown, id, label);
+      continue;
+    }
+    cells += "<p class=\"part\">" + html_escape(part.name) + "</p>\n";
+    cells += box_html(table, part.shown, id, label + ": " + part.name);
   }
-  const std::string rows = rows_html(table, shown, id);
-  out += "</tr>\n</thead>\n<tbody>\n" + rows + "</tbody>\n</table>\n</div>\n";
-  if (text.rows.empty()) out += "<p class=\"none\">No rows.</p>\n";
-  out += notes_html(table.notes, id, shared + rows);
+  out += cells;
+  if (shown.text.rows.empty()) out += "<p class=\"none\">No rows.</p>\n";
+  out += notes_html(table.notes, id, cells);
   if (!table.rows.empty() && !file.empty()) {
     out +=
         fmt::format("<p class=\"file\">{}</p>\n",

@@ -26,7 +26,8 @@ std::string html_paragraphs(std::string_view text, std::string_view css_class);
 // A link that offers `csv` as the file `name`.csv; `text` is HTML.
 std::string html_csv_link(std::string_view csv, std::string_view name, std::string_view text);
 
-// A <figure> with the table as people read it (shown_in_groups in shown_columns.h) and its notes.
+// A <figure> with the table as people read it (shown_in_groups in shown_columns.h) and its notes. A
+// very wide table is several (table_parts.h).
 // Its CSV is offered as the file `file`.csv, unless `file` is "". `id` must be unique on the page:
 // references to notes use it.
 std::string html_table(const Table& table, const std::string& id, const std::string& file);

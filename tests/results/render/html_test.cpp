@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "results/render/html_text.h"
 #include "results/render/svg.h"
 
 namespace approx {
@@ -273,6 +274,35 @@ TEST(HtmlTest, WhatRowsHaveAlikeStandsAboveThem) {
   EXPECT_TRUE(has(html, "<td class=\"s yes\">✔\u00a0yes</td>"));
   EXPECT_TRUE(has(html, "<td class=\"s open\">?\u00a0undecided</td>"));
   EXPECT_TRUE(has(html, "network,setting,method,n,verdict%0Aa,")) << "the file has all columns";
+}
+
+TEST(HtmlTest, AWideTableIsOnePerQuantity) {
+  Table table;
+  table.title = "Table 1";
+  table.text_columns = {"network"};
+  table.text_rows = {{"ResNet-18"}, {"ResNet-34"}};
+  table.notes = {"a: fewer than 5 seeds", "b: lossy data"};
+  for (int i = 0; i < 6; ++i) {
+    for (const char* quantity : {"accuracy, %", "density <"}) {
+      table.text_columns.push_back(fmt::format("p = {}%: {}", i, quantity));
+      table.text_rows[0].push_back(fmt::format("{} of {} [a]", quantity, i));
+      table.text_rows[1].push_back("NOT RUN [b]");
+    }
+  }
+  const std::string html = html_table(table, "t", "");
+  expect_sound(html);
+  EXPECT_EQ(count(html, "<table>"), 2U);
+  EXPECT_FALSE(has(html, "crowded"));
+  EXPECT_EQ(count(html, "<h3>Table 1</h3>"), 1U);
+  EXPECT_EQ(count(html, "<p class=\"part\">accuracy, %</p>"), 1U);
+  EXPECT_EQ(count(html, "<p class=\"part\">density &lt;</p>"), 1U);
+  EXPECT_TRUE(has(html, "aria-label=\"Table 1: density &lt;\""));
+  EXPECT_EQ(count(html, ">p = 3%</th>"), 2U);
+  EXPECT_EQ(count(html, ">ResNet-18</th>"), 2U);
+  EXPECT_LT(html.find("accuracy, % of 5"), html.find("density &lt; of 0"));
+  EXPECT_EQ(count(html, "<ul class=\"notes\">"), 1U);
+  EXPECT_EQ(count(html, "<li id=\"t-a\">"), 1U);
+  EXPECT_EQ(count(html, "href=\"#t-b\""), 12U);
 }
 
 TEST(HtmlTest, RowsThatAllDifferHaveNoHeadings) {
