@@ -66,7 +66,7 @@ if(APPROX_TORCH_PYTHON)  # the Python whose PyTorch the library was built with
             APPROXTRAIN_PROGRAM=$<TARGET_FILE:approxtrain>
             ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/notebooks_test.py)
   set_tests_properties(python.notebooks PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 400 LABELS release)
-  set_tests_properties(python.package PROPERTIES TIMEOUT 300 LABELS release)
-  set_tests_properties(python.package_slow PROPERTIES TIMEOUT 300 LABELS "slow;release")
+  set_tests_properties(python.package PROPERTIES TIMEOUT 600 LABELS release)
+  set_tests_properties(python.package_slow PROPERTIES TIMEOUT 900 LABELS "slow;release")
   set_tests_properties(python.wheel PROPERTIES TIMEOUT 1800 LABELS soak)
 endif()

@@ -104,6 +104,7 @@ class Plain(nn.Module):
         return self.last(x.flatten(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["crs:ratio=0.5", "topk_crs:ratio=0.5", "zero", "sdgp",
                                     "stochastic_pruning:p=0.9", "topk_position:k=2"])
 def test_inductor(method):

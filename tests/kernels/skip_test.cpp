@@ -13,9 +13,15 @@ TEST(Skip, EveryVariantGivesZerosOrNothing) {
   }
 }
 
-TEST(Skip, ServesTheWeightGradientAlone) {
+TEST(Skip, ServesBothGradientsAndNoForwardProduct) {
   auto o = uneven_operands(1, 62)[0];
+  const auto input = o.x.sizes().vec();
   o.product = Product::kDataGradient;
+  o.input_sizes = input;
+  expect_variants_agree(Skip{}, o);
+  EXPECT_EQ(run(Skip{}, o).sizes(), at::IntArrayRef(input));
+  EXPECT_EQ(run(Skip{}, o).abs().max().item<float>(), 0);
+  o.product = Product::kForward;
   EXPECT_TRUE(variants(Skip{}, o).empty());
   EXPECT_THROW(run(Skip{}, o), Error);
 }

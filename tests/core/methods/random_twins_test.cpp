@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <string>
 
 #include "core/methods/method.h"
 #include "kernels/kernel.h"
@@ -107,8 +109,13 @@ TEST(RandomTwins, KeepAsMuchOfTheSameProducts) {
     }
     // Drawn with replacement, a pair may come twice; and some densities are the data's.
     if (entry->twin_by_density || entry->name == "crs" || entry->name == "bernoulli_crs") continue;
-    const bool shares = entry->name == "msbp";  // says its share by `ratio`, which it passes on
-    const auto theirs = make_method(shares ? "random_entries:ratio=0.04" : entry->random_twin);
+    // Some say their share by `ratio`, which they pass on.
+    const std::map<std::string, std::string> with_ratio = {
+        {"msbp", "random_entries:ratio=0.04"},
+        {"channel_drop", "random_entries:per=batch,ratio=0.2"}};
+    const auto passed = with_ratio.find(entry->name);
+    const auto theirs =
+        make_method(passed == with_ratio.end() ? entry->random_twin : passed->second);
     auto o = random_operands(
         {.n = 64, .ci = 16, .size = 8, .co = 16, .kernel = 3, .stride = 1, .padding = 1});
     const auto ours = make_method(entry->name);
