@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch._compile import _disable_dynamo
 
 from ._library import ops
-from ._own import pruned_conv2d
+from ._own_layers import pruned_conv2d
 from ._state import LayerState, rank
 from ._traced import traced
 
