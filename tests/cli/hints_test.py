@@ -107,7 +107,7 @@ def overview():
         code, out, err = folder.run("list")
         expect_equal(code, 0, f"list: {err!r}")
         commands = re.findall(r"approxtrain (list \w+)", out)
-        expect_equal(len(commands), 6, f"list: {out}")
+        expect_equal(len(commands), 7, f"list: {out}")
         for command in commands:
             code, shown, err = folder.run(*command.split())
             expect(code == 0 and len(shown) > 100, f"{command}: {code} {err!r}")
