@@ -23,6 +23,10 @@ def same_time_word(advantages, enough, sooner):
     return "yes" if middle + reach < 0 and enough else "undecided"
 
 
+# Of the loss alone, whether or not learning rates are enclosed.
+LOSS_VERDICTS = {"yes": "NON-INFERIOR", "no": "INFERIOR", "undecided": "INCONCLUSIVE"}
+
+
 def expected_advice(rows, share_of_error):
     tests = holm_over(rows)
     targets = {id(line.row): line for line in target_rows(rows, lambda row: 0.5)}
@@ -51,6 +55,7 @@ def expected_advice(rows, share_of_error):
         if elsewhere and shorter == "yes":
             shorter = "undecided"
         loss = loss_word(row, share_of_error)
+        loss_verdict = LOSS_VERDICTS[loss] if dense else None
         if not row.rates_enclosed():
             loss = shorter = "undecided"
         worth, decided_by = by_three([("speed", speed_word(row, over_best, processes)),
@@ -61,6 +66,7 @@ def expected_advice(rows, share_of_error):
             **triple("speedup_vs_best", over_best), "best_exact": precision,
             "loss_pp": mean(losses), "loss_pp_lower": low, "loss_pp_upper": high, "n": len(losses),
             "loss_p": p, "loss_p_holm": adjusted, "margin_pp": margin,
+            "loss_verdict": loss_verdict,
             "iso_time_pp": mean(advantages or []), "iso_time_pp_half": half_width(advantages or []),
             "iso_time_p": sign_flip_p(advantages or []),
             "iso_time_n": len(advantages or []), "iso_time_epochs": epochs,
