@@ -77,6 +77,9 @@ Known parsed(std::string_view given) {
       "name one method");
   if (is_dense(spec.name)) return known;
   const MethodInfo& info = catalogue.method(spec.name);
+  TORCH_CHECK_VALUE(!info.stops_blocks, text,
+                    ": stops residual branches, of which a layer knows nothing; use it in a "
+                    "training of the approxtrain program");
   known->products = info.products_with(params);
   known->least_channels = info.least_channels(params);
   known->draws_one_sample =

@@ -17,7 +17,7 @@ METHODS = [
     "bernoulli_crs:mode=black_box", "topk_crs:ratio=0.5", "topk_crs:ratio=0.5,mode=backward",
     "topk_crs:share=0.6", "uniform_crs:ratio=0.25", "topk_weights:ratio=0.5,min_k=1,mode=both",
     "stochastic_pruning:p=0.9", "stochastic_pruning:placement=input", "sdgp", "sdgp:rank=random",
-    "meprop:k=3", "meprop:k=3,per=batch", "random_entries:k=30"]
+    "meprop:k=3", "meprop:k=3,per=batch", "random_entries:k=30", "channel_drop:ratio=0.5"]
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +86,7 @@ def test_every_method_of_the_library_is_among_them(program):
     import subprocess
     listed = json.loads(subprocess.run([program, "list", "methods", "--format", "json"], check=True,
                                        capture_output=True, text=True).stdout)
-    names = {one["name"] for one in listed["rows"]} - {"dense", "mixed", "msbp"}
+    names = {one["name"] for one in listed["rows"]} - {"dense", "mixed", "msbp", "block_skip"}
     assert names == {method.partition(":")[0] for method in METHODS}
 
 
