@@ -24,6 +24,19 @@ struct ScheduleEntry : EntryInfo {
     return paper = std::move(id), paper_at = std::move(at), *this;
   }
   ScheduleEntry& param(ParamSpec spec) { return params.push_back(std::move(spec)), *this; }
+
+  // The parameters that schedules of one rule share: its layers; its first step and its end.
+  ScheduleEntry& param_layers() {
+    return param(
+        {"layers", std::string("::1"),
+         "start:stop:step over the convolutions, kind=GLOB, name=GLOB, block=GLOB, joined by +"});
+  }
+  ScheduleEntry& params_window() {
+    return param({"from", std::string(),
+                  "first step: 300ba, 10ep, 0.25dur, plateau or plateau:patience=3"})
+        .param({"until", std::string(),
+                "step after the last one: 300ba, 10ep, 0.25dur, plateau or plateau:patience=3"});
+  }
 };
 
 inline ScheduleEntry& register_schedule(std::string name,

@@ -18,12 +18,8 @@ std::vector<Rule> random_steps(const Params& params) {
 REGISTER_SCHEDULE("random_steps", random_steps)
     .about("chosen layers, or blocks, at steps that are drawn for each of them")
     .param({"p", 0.5, "share of the steps, rounded to a 64th", 0, 1})
-    .param({"layers", std::string("::1"),
-            "start:stop:step over the convolutions, kind=GLOB, name=GLOB, block=GLOB, joined by +"})
-    .param({"from", std::string(),
-            "first step: 300ba, 10ep, 0.25dur, plateau or plateau:patience=3"})
-    .param({"until", std::string(),
-            "step after the last one: 300ba, 10ep, 0.25dur, plateau or plateau:patience=3"});
+    .param_layers()
+    .params_window();
 
 }  // namespace
 }  // namespace approx

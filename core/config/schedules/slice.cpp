@@ -23,15 +23,11 @@ std::vector<Rule> one_slice(const Params& params) {
 
 REGISTER_SCHEDULE("slice", one_slice)
     .about("one rule: chosen layers, batches and products")
-    .param({"layers", std::string("::1"),
-            "start:stop:step over the convolutions, kind=GLOB, name=GLOB, block=GLOB, joined by +"})
+    .param_layers()
     .param({"steps", std::string("::1"), "start:stop:step over the batches, from 0"})
     .param({"products", std::string(),
             "forward, data_gradient, weight_gradient joined by +; empty: all of the method"})
-    .param({"from", std::string(),
-            "first step: 300ba, 10ep, 0.25dur, plateau or plateau:patience=3"})
-    .param({"until", std::string(),
-            "step after the last one: 300ba, 10ep, 0.25dur, plateau or plateau:patience=3"})
+    .params_window()
     .param({"ranks", std::string(), "start:stop:step over the ranks, from 0; empty: all"});
 
 }  // namespace
