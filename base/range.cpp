@@ -63,7 +63,7 @@ struct Decimal {
 bool is_below(const Decimal& a, const Decimal& b) {
   const int size_a = a.digits() + a.exponent, size_b = b.digits() + b.exponent;
   if (size_a != size_b) return size_a < size_b;
-  // Of one size, so the exponents differ by less than the digits of a mantissa.
+  // Both have equally many digits before the point, so their exponents differ by fewer than 18.
   const int smaller = std::min(a.exponent, b.exponent);
   const auto scaled = [&](const Decimal& number) {
     Decimal::Wide value = number.mantissa;
@@ -118,7 +118,7 @@ std::optional<RangeParts> range_parts(std::string_view text) {
   return parts;
 }
 
-// Of the text of take_number(); nothing if it has too many digits.
+// Reads a text that take_number() returned. Returns nothing if it has too many digits.
 std::optional<Decimal> read_decimal(std::string_view text) {
   Decimal number;
   const size_t e = text.find_first_of("eE");

@@ -35,10 +35,9 @@ TimedCase timed_case(const KernelCase& kernel, const BenchEffort& effort);
 
 // Nanoseconds of one call of each case, for each repetition. The cases of a repetition are measured
 // next to each other. Their order is drawn for every two repetitions and reversed in the second.
-// The calls are started
-// one after the other and waited for together, like those of a training step. A repetition is
-// measured again, a few times, if a device is throttled at its end; if it stays so, the repetition
-// is left out. Throws Error, also if none is left.
+// The calls are started one after the other and waited for together, like those of a training step.
+// A repetition is measured again, a few times, if a device is throttled at its end; if it stays so,
+// the repetition is left out. Throws Error, also if none is left.
 std::vector<std::vector<double>> times_of(const std::vector<TimedCase>& cases, int64_t repetitions);
 
 struct PairTimes {

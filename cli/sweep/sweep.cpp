@@ -56,7 +56,7 @@ struct SweepFlags {
   std::string controls;
   std::string format = "md";
 
-  // Of a grid of flags.
+  // The id of an experiment that flags alone describe.
   std::string id() const {
     return saved.empty() ? "grid" : std::filesystem::path(saved).stem().string();
   }

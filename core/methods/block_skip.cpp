@@ -17,7 +17,7 @@
 // rate by it; here the rates are what the rules say, equal unless there are several. It draws each
 // step by itself; here 64 patterns are drawn once (core/config/step_draws.h).
 //
-// A layer by itself, as studies and the Python package have it, gets gradients of zero.
+// A layer by itself, as studies have it, gets gradients of zero.
 #include "core/methods/method.h"
 
 namespace approx {

@@ -137,7 +137,7 @@ at::Tensor with_history(const at::Tensor& y, const at::Tensor& x, const at::Tens
   return y;
 }
 
-// Of max(0, z + residual) where z has no gradient.
+// The backward pass of max(0, z + residual) if z has no gradient.
 class StoppedReluBackward final : public torch::autograd::Node {
  public:
   std::string name() const override { return "StoppedReluBackward"; }

@@ -80,8 +80,8 @@ EpochPlan prune_well_learnt(const EpochCall& call, const std::vector<bool>& well
   const auto is_well = [&](int64_t id) { return well[static_cast<size_t>(id)]; };
   const int64_t learnt = std::ranges::count_if(call.order, is_well);
   const int64_t staying = least_kept_of_pruned(learnt, r);
-  // Of the well-learnt examples the first in a random order of the epoch stay. `order` itself is
-  // that of training; its first ones would always come early in an epoch.
+  // The well-learnt examples that stay are the first in a random order drawn for this. `order` is
+  // that of training: its first ones would always come early in an epoch.
   std::vector<std::pair<uint32_t, int64_t>> drawn;
   for (const int64_t id : call.order) {
     if (!is_well(id)) continue;

@@ -344,7 +344,7 @@ def results_of_older_code():
         code, out, _ = folder.sweep("--dry-run", "--rerun", "older")
         expect("older" not in out and " 0 to do" in out, f"again: {out}")
 
-        # Of a build that knows no commit nobody can tell.
+        # A build without a known commit is neither older nor newer.
         folder.change("UPDATE build SET git_sha = 'unknown' WHERE build_id = "
                       "(SELECT max(build_id) FROM build)")
         code, out, _ = folder.sweep("--dry-run", "--rerun", "older")

@@ -23,7 +23,7 @@ def same_time_word(advantages, enough, sooner):
     return "yes" if middle + reach < 0 and enough else "undecided"
 
 
-# Of the loss alone, whether or not learning rates are enclosed.
+# The words for the loss alone. They do not ask whether learning rates are enclosed.
 LOSS_VERDICTS = {"yes": "NON-INFERIOR", "no": "INFERIOR", "undecided": "INCONCLUSIVE"}
 
 
