@@ -5,7 +5,7 @@ import errno
 import os
 
 SHIM = os.path.abspath(os.environ["APPROXTRAIN_FAULT_SHIM"])
-KINDS = ("write", "sync", "rename", "open")
+KINDS = ("write", "sync", "rename", "open", "remove")
 # What fails, and whether all that follows does too: a full disk stays full.
 FAULTS = [(errno.ENOSPC, ""), (errno.EIO, ":1"), (errno.EROFS, "")]
 
@@ -16,10 +16,16 @@ def calls_in(path):
         return [dict(zip(KINDS, map(int, line.split()))) for line in lines]
 
 
+def calls_of(calls, every, rng):
+    """Of each kind every so many of its calls, from a random one on."""
+    for kind in KINDS:
+        start = 1 + rng.randrange(min(every, max(1, calls[kind])))
+        for call in range(start, calls[kind] + 1, every):
+            yield kind, call
+
+
 def faults(calls, every, rng):
     """Each kind of fault at every so many of its calls, from a random one on."""
-    for kind in KINDS:
-        for number, count in FAULTS:
-            start = 1 + rng.randrange(min(every, max(1, calls[kind])))
-            for first in range(start, calls[kind] + 1, every):
-                yield f"{kind}:{first}:{number}{count}"
+    for number, count in FAULTS:
+        for kind, call in calls_of(calls, every, rng):
+            yield f"{kind}:{call}:{number}{count}"

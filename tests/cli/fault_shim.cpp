@@ -1,11 +1,12 @@
 // Loaded before a program (LD_PRELOAD), makes what it asks of the file system fail.
 //
 // APPROXTRAIN_FAULT=KIND:FIRST:ERRNO[:COUNT]: calls FIRST, FIRST + 1, ... (from 1, COUNT of them,
-// or all that follow) of that kind fail with that number. Kinds: write (write, pwrite and ftruncate
-// of regular files), sync (fsync, fdatasync), rename, and open (of files that it may create, and
-// mkdir). APPROXTRAIN_FAULT_COUNTS is a file to which a process that ends in order adds a line of
-// how often it asked for each. Workers are let alone; APPROXTRAIN_FAULT_WORKERS=TEXT: instead all
-// are but workers that have TEXT in their command line, such as the folder of a run.
+// or all that follow) of that kind fail with that number; with the number 0 the process is killed
+// before the call. Kinds: write (write, pwrite and ftruncate of regular files), sync (fsync,
+// fdatasync), rename, open (of files that it may create, and mkdir), and remove (unlink, rmdir).
+// APPROXTRAIN_FAULT_COUNTS is a file to which a process that ends in order adds a line of how often
+// it asked for each. Workers are let alone; APPROXTRAIN_FAULT_WORKERS=TEXT: instead all are but
+// workers that have TEXT in their command line, such as the folder of a run.
 // APPROXTRAIN_FAULT_FREE=BYTES: so many are free on every disk.
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -26,8 +28,8 @@
 
 namespace {
 
-enum Kind { kWrite, kSync, kRename, kOpen, kKinds };
-constexpr std::array<const char*, kKinds> kNames = {"write", "sync", "rename", "open"};
+enum Kind { kWrite, kSync, kRename, kOpen, kRemove, kKinds };
+constexpr std::array<const char*, kKinds> kNames = {"write", "sync", "rename", "open", "remove"};
 
 std::array<std::atomic<long>, kKinds> calls;
 
@@ -91,6 +93,7 @@ bool fails(Kind kind) {
   const Fault& asked = fault();
   const long call = ++calls[kind];
   if (kind != asked.kind || call < asked.first || call >= asked.first + asked.count) return false;
+  if (asked.number == 0) raise(SIGKILL);
   errno = asked.number;
   return true;
 }
@@ -148,6 +151,26 @@ int renameat2(int from_folder, const char* from, int to_folder, const char* to,
               unsigned flags) noexcept {
   static auto* const next = real<int(int, const char*, int, const char*, unsigned)>("renameat2");
   return fails(kRename) ? -1 : next(from_folder, from, to_folder, to, flags);
+}
+
+int unlink(const char* path) noexcept {
+  static auto* const next = real<decltype(unlink)>("unlink");
+  return fails(kRemove) ? -1 : next(path);
+}
+
+int unlinkat(int folder, const char* path, int flags) noexcept {
+  static auto* const next = real<decltype(unlinkat)>("unlinkat");
+  return fails(kRemove) ? -1 : next(folder, path, flags);
+}
+
+int rmdir(const char* path) noexcept {
+  static auto* const next = real<decltype(rmdir)>("rmdir");
+  return fails(kRemove) ? -1 : next(path);
+}
+
+int remove(const char* path) noexcept {
+  static auto* const next = real<int(const char*)>("remove");
+  return fails(kRemove) ? -1 : next(path);
 }
 
 int statvfs(const char* path, struct statvfs* found) noexcept {

@@ -96,7 +96,8 @@ for process, every, shim in (("coordinator", EVERY, {}), ("worker", 1, {WORKERS:
     print(f"calls of a {process}: {calls}", flush=True)
     tried = felt = 0
     for kind in KINDS:
-        expect(calls[kind] > 0 or kind == "rename", f"no {kind} was seen: is the shim loaded?")
+        expect(calls[kind] > 0 or kind in ("rename", "remove"),
+               f"no {kind} was seen: is the shim loaded?")
     for fault in faults(calls, every, rng):
         victim = rng.choice(list(keys)) if shim else None
         felt += disturbed(fault, results, victim, keys)

@@ -1,7 +1,7 @@
 """What keeps a store, on a disk that is full, fails or may not be written to, at one call after the
 other: what it changes is as before or as it was to be, what it makes is whole or not there, it
 leaves nothing half done, and the same command, once the disk is well again, comes to where an
-undisturbed one does.
+undisturbed one does. The same after a kill at one call after the other, which may leave files.
 
 `store_faults_test.py [EVERY]`: every so many calls of a command, 24 unless told.
 """
@@ -11,10 +11,11 @@ import glob
 import os
 import random
 import shutil
+import signal
 import sys
 import time
 
-from disk_faults import KINDS, SHIM, calls_in, faults
+from disk_faults import KINDS, SHIM, calls_in, calls_of, faults
 from old_store import content, make_old
 from program import Folder, expect, expect_equal, finish
 
@@ -99,7 +100,8 @@ def disturbed(kept, command, fault, before, after):
     refusal = 6 if changed in STORES else 2  # of a store, or of a copy that the user names
     expect_equal(first, refusal if "approxtrain: " in err else 0, f"{what}: exit code ({err})")
     left = set(os.listdir(folder.path)) - names
-    expect(left <= {changed, f"{changed}-journal", SAFETY_COPY}, f"{what}: left {left}")
+    if not fault.startswith("remove"):  # what cannot be removed stays
+        expect(left <= {changed, f"{changed}-journal", SAFETY_COPY}, f"{what}: left {left}")
     now = stores(folder)
     expect(all(now[db] == before[db] for db in STORES if db != changed),
            f"{what}: another store has changed")
@@ -119,6 +121,29 @@ def disturbed(kept, command, fault, before, after):
     if changed == "t.db":
         expect(folder.tables("rebuilt") == folder.tables("t.db"), f"{what}: rebuilt otherwise")
     return first != 0
+
+
+def killed(kept, command, kind, call, before, after):
+    """At this call; what it leaves beside the store is SQLite's and the journal's to undo."""
+    what, (arguments, changed) = f"{command}, killed at {kind} {call}", COMMANDS[command]
+    folder = kept.fresh()
+    code, _, _ = folder.run(*arguments, env={"LD_PRELOAD": SHIM,
+                                             "APPROXTRAIN_FAULT": f"{kind}:{call}:0"})
+    expect_equal(code, -signal.SIGKILL, f"{what}: exit code")
+    if changed == "t.db":  # before anything opens it
+        rebuild(folder, command, what)
+    now = stores(folder)
+    expect(all(now[db] == before[db] for db in STORES if db != changed),
+           f"{what}: another store has changed")
+    expect(now.get(changed) in (before.get(changed), after[changed]),
+           f"{what}: {changed} is neither the old one nor the new one")
+    if changed in STORES or changed not in now:
+        code, _, err = folder.run(*arguments)
+        expect_equal(code, 0, f"{what}: exit code of another try ({err})")
+        now = stores(folder)
+        expect(all(now[db] == content for db, content in after.items()), f"{what}: another try")
+    if changed == "t.db":
+        expect(folder.tables("rebuilt") == folder.tables("t.db"), f"{what}: rebuilt otherwise")
 
 
 def new_names(kept):
@@ -149,6 +174,10 @@ for command in COMMANDS:
         tried += 1
     print(f"{tried} faults of db {command}, {felt} ended it with an error", flush=True)
     expect(felt > tried / 2, f"db {command}: most faults were not felt")
+    kills = list(calls_of(calls, EVERY, rng))
+    for kind, call in kills:
+        killed(kept, command, kind, call, at_first, at_last)
+    print(f"{len(kills)} kills of db {command}", flush=True)
 new_names(kept)
 kept.remove()
 finish()
