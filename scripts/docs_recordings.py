@@ -26,9 +26,9 @@ def read_cast(path):
 def shown(step):
     """What a terminal shows of a step, ("write", path, text) or ("run", command), before its
     output."""
+    text = step[-1].replace("\n", "\r\n")
     if step[0] == "run":
-        return f"{PROMPT}{step[1]}\r\n"
-    text = step[2].replace("\n", "\r\n")
+        return f"{PROMPT}{text}\r\n"
     return f"{PROMPT}cat > {step[1]} <<'END'\r\n{text}END\r\n"
 
 

@@ -16,7 +16,10 @@ sys.path.insert(0, os.path.join(ROOT, "scripts"))
 import docs_recordings  # noqa: E402
 
 LARGEST = 300_000  # bytes of a file
-BEFORE = {"docs/own-method.md": ["scripts/quickstart"]}  # what a page says that one needs
+BEFORE = {  # what a page says that one needs
+    "docs/own-method.md": ["scripts/quickstart"],
+    "docs/own-method-python.md": ["scripts/build"],
+}
 
 
 def script():
@@ -65,7 +68,8 @@ def faults(cast, page_text, text, record_page):
 def check_that_faults_are_found(record_page):
     """A recording of a small page, and what is said once page or text are others."""
     page = "docs/own-method.md"
-    text = "Write `a.txt`:\n\n```text\none\n```\n\n```\ncat a.txt\n```\n[r](recordings/small.txt)\n"
+    text = "Write `a.txt`:\n\n```text\none\n```\n\n```\ncat \\\n  a.txt\n```\n[r](recordings/small.txt)\n"
+    assert record_page.steps(text)[1:] == [("run", "cat \\\n  a.txt")]
     with tempfile.TemporaryDirectory() as folder:
         cast = os.path.join(folder, "small.cast")
         recording = record_page.Recording(
@@ -76,7 +80,7 @@ def check_that_faults_are_found(record_page):
         recording.close()
         shown = read(os.path.join(folder, "small.txt"))
         assert faults(cast, text, shown, record_page) == []
-        for other, says in ((text.replace("cat a", "cat b"), "step 3 is"),
+        for other, says in ((text.replace("  a.txt", "  b.txt"), "step 3 is"),
                             (text.replace("one", "two"), "step 2 is"),
                             (text + "```\ndate\n```\n", "step 4 is []"),
                             (text.replace("[r]", "r"), "has no link")):
