@@ -68,7 +68,8 @@ def faults(cast, page_text, text, record_page):
 def check_that_faults_are_found(record_page):
     """A recording of a small page, and what is said once page or text are others."""
     page = "docs/own-method.md"
-    text = "Write `a.txt`:\n\n```text\none\n```\n\n```\ncat \\\n  a.txt\n```\n[r](recordings/small.txt)\n"
+    text = ("Write `a.txt`:\n\n```text\none\n```\n\n"
+            "```\ncat \\\n  a.txt\n```\n[r](recordings/small.txt)\n")
     assert record_page.steps(text)[1:] == [("run", "cat \\\n  a.txt")]
     with tempfile.TemporaryDirectory() as folder:
         cast = os.path.join(folder, "small.cast")
