@@ -101,7 +101,7 @@ class Finder {
       const std::string name = entry.path().filename().string();
       if (is_checkpoint_name(name)) {
         look_at_checkpoint(entry.path(), name.substr(0, name.size() - kCheckpointEnd.size()));
-      } else if (is_numbered_name(name) && fs::exists(entry.path() / kTaskFile, error)) {
+      } else if (is_numbered_name(name) && is_of_a_run(entry.path())) {
         look_at_run(entry.path());
       }
     }
@@ -141,8 +141,19 @@ class Finder {
                  [&](SQLite::Statement& row) { to_do_.insert(text_at(row, 0)); });
   }
 
+  std::map<std::string, Attempt>::const_iterator find_attempt(const fs::path& folder) const {
+    return attempts_.find(fs::absolute(folder).lexically_normal().string());
+  }
+
+  // A folder without a task is one that somebody was removing when his process died.
+  bool is_of_a_run(const fs::path& folder) const {
+    std::error_code error;
+    return fs::exists(folder / kTaskFile, error) || fs::is_empty(folder, error) ||
+           find_attempt(folder) != attempts_.end();
+  }
+
   void look_at_run(const fs::path& folder) {
-    const auto found = attempts_.find(fs::absolute(folder).lexically_normal().string());
+    const auto found = find_attempt(folder);
     if (RunLock::held(folder.string()) || RunLock::held(folder.string(), RunLock::kClaim)) return;
     if (found == attempts_.end()) {
       // Of a store that was moved with its folders they are not told apart: they stay.
@@ -246,11 +257,22 @@ void expect_in_copy(const std::string& path, const std::set<std::string>& runs) 
   }
 }
 
+// Its task goes last: by that a folder is known to be a run's, also after a kill in between.
+std::error_code remove_all(const fs::path& path) {
+  std::error_code error, ignored;
+  for (const auto& entry : fs::directory_iterator(path, ignored)) {
+    if (entry.path().filename() == kTaskFile) continue;
+    fs::remove_all(entry.path(), error);
+    if (error) return error;
+  }
+  fs::remove_all(path, error);
+  return error;
+}
+
 void remove(const std::vector<Garbage>& garbage) {
   std::string first;
   for (const auto& one : garbage) {
-    std::error_code error;
-    fs::remove_all(one.path, error);
+    const std::error_code error = remove_all(one.path);
     if (error && first.empty()) first = fmt::format("{}: {}", one.path, error.message());
   }
   if (!first.empty()) throw database_error("{}; the rest was removed", first);

@@ -69,15 +69,20 @@ def stores(folder):
     return {os.path.basename(path): content(path) for path in glob.glob(folder.file("*.db"))}
 
 
+def folders(folder):
+    """Beside t.db, of runs and checkpoints."""
+    return sorted(name for name in os.listdir(folder.file("t.runs")) if name != "journal")
+
+
 def undisturbed(kept, command):
-    """What the stores are then, and how many calls of each kind it takes."""
+    """What the stores and the folders are then, and how many calls of each kind it takes."""
     folder = kept.fresh()
     counts = folder.file("counts")
     code, _, err = folder.run(*COMMANDS[command][0], env={"LD_PRELOAD": SHIM,
                                                           "APPROXTRAIN_FAULT_COUNTS": counts})
     expect_equal(code, 0, f"{command}: exit code ({err})")
     (calls,) = calls_in(counts)
-    return stores(folder), calls
+    return stores(folder), folders(folder), calls
 
 
 def rebuild(folder, command, what):
@@ -123,7 +128,7 @@ def disturbed(kept, command, fault, before, after):
     return first != 0
 
 
-def killed(kept, command, kind, call, before, after):
+def killed(kept, command, kind, call, before, after, of_runs):
     """At this call; what it leaves beside the store is SQLite's and the journal's to undo."""
     what, (arguments, changed) = f"{command}, killed at {kind} {call}", COMMANDS[command]
     folder = kept.fresh()
@@ -142,6 +147,7 @@ def killed(kept, command, kind, call, before, after):
         expect_equal(code, 0, f"{what}: exit code of another try ({err})")
         now = stores(folder)
         expect(all(now[db] == content for db, content in after.items()), f"{what}: another try")
+        expect_equal(folders(folder), of_runs, f"{what}: folders after another try")
     if changed == "t.db":
         expect(folder.tables("rebuilt") == folder.tables("t.db"), f"{what}: rebuilt otherwise")
 
@@ -164,7 +170,7 @@ rng = random.Random(seed)
 kept = Kept()
 at_first = stores(kept.folder)
 for command in COMMANDS:
-    at_last, calls = undisturbed(kept, command)
+    at_last, of_runs, calls = undisturbed(kept, command)
     print(f"calls of db {command}: {calls}", flush=True)
     tried = felt = 0
     for kind in KINDS:
@@ -176,7 +182,7 @@ for command in COMMANDS:
     expect(felt > tried / 2, f"db {command}: most faults were not felt")
     kills = list(calls_of(calls, EVERY, rng))
     for kind, call in kills:
-        killed(kept, command, kind, call, at_first, at_last)
+        killed(kept, command, kind, call, at_first, at_last, of_runs)
     print(f"{len(kills)} kills of db {command}", flush=True)
 new_names(kept)
 kept.remove()

@@ -233,6 +233,19 @@ TEST_F(GarbageTest, FilesOfTheUsersStay) {
     EXPECT_EQ(one.path.find("journal"), std::string::npos) << one.path;
 }
 
+// A kill may leave a folder without its task, and an older program without some other file.
+TEST_F(GarbageTest, WhatAKilledRemovalLeftGoes) {
+  attempt(0, RunState::kFailed, "aaaaaaaaaaaa-1");
+  attempt(0, RunState::kFinished, "aaaaaaaaaaaa-2");
+  fs::remove(at("t.runs/aaaaaaaaaaaa-1/config.json"));
+  fs::remove(at("t.runs/aaaaaaaaaaaa-2/config.json"));
+  fs::create_directories(at("t.runs/dddddddddddd-1"));
+  fs::create_directories(at("t.runs/eeeeeeeeeeee-1"));
+  std::ofstream(at("t.runs/eeeeeeeeeeee-1/events.jsonl")) << json_text(final_event(10)) << "\n";
+  collect({.finished = true});
+  EXPECT_EQ(left(), std::vector<std::string>{"eeeeeeeeeeee-1"});
+}
+
 // One name is that of the other without its ending.
 TEST_F(GarbageTest, TheFilesOfAnotherDatabaseStay) {
   const std::string folder = runs_directory(at("t")) + "/x-1";
