@@ -189,6 +189,20 @@ std::error_code rename_durably(const std::string& from, const std::string& to) {
   return error ? error : sync_folder(fs::absolute(to).parent_path().string());
 }
 
+std::error_code make_folder_durably(const std::string& path) {
+  std::vector<fs::path> missing;
+  std::error_code error;
+  for (auto at = fs::absolute(path, error).lexically_normal();
+       !at.empty() && !fs::exists(at, error); at = at.parent_path()) {
+    if (at.has_filename()) missing.push_back(at);  // "a/" has none, and is "a"
+  }
+  fs::create_directories(path, error);
+  for (const auto& folder : missing) {
+    if (!error) error = sync_folder(folder.parent_path().string());
+  }
+  return error;
+}
+
 void make_folder(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);

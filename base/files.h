@@ -76,6 +76,10 @@ std::error_code sync_folder(const std::string& folder);
 // Renames `from` to `to` in one folder, and makes that survive a power loss.
 std::error_code rename_durably(const std::string& from, const std::string& to);
 
+// Makes a folder and its parents (mkdir -p), and makes those that were missing survive a power
+// loss.
+std::error_code make_folder_durably(const std::string& path);
+
 // Makes a folder and its parents (mkdir -p). Throws Error(kData), which names the folder.
 void make_folder(const std::string& path);
 

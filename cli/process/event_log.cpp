@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 #include "cli/process/protocol.h"
 #include "cli/text.h"
@@ -26,9 +28,11 @@ void write_line(int descriptor, std::string_view line, const std::string& what) 
 EventLog::EventLog(const std::string& path) : path_(path) {
   if (path.empty()) return;
   file_ = Descriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (!file_) {
-    throw Error(ErrorKind::kInternal,
-                fmt::format("{}: {}", printable(path_), std::strerror(errno)));
+  std::error_code error(file_ ? 0 : errno, std::generic_category());
+  // Without its name a log that is on the disk would be lost with the power.
+  if (!error) error = sync_folder(std::filesystem::absolute(path).parent_path().string());
+  if (error) {
+    throw Error(ErrorKind::kInternal, fmt::format("{}: {}", printable(path_), error.message()));
   }
 }
 

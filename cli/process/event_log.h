@@ -15,8 +15,8 @@ namespace approx {
 // descriptor kWorkerEvents (cli/process/protocol.h).
 class EventLog {
  public:
-  // With `path` "", writes only to the descriptor. Throws Error(kInternal) where the file cannot be
-  // opened.
+  // Opens the file and makes its name survive a power loss. With `path` "", writes only to the
+  // descriptor. Throws Error(kInternal) where the file cannot be opened.
   explicit EventLog(const std::string& path);
 
   // Writes an event. Every event but "progress" goes to the file first; "final" and "error" are on

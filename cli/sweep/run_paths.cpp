@@ -20,13 +20,17 @@ std::string short_key(const std::string& run_key) { return run_key.substr(0, 12)
 
 std::string make_run_directory(const std::string& db, const std::string& run_key, int64_t attempt) {
   const std::string parent = runs_directory(db);
-  std::error_code error;
-  fs::create_directories(parent, error);
+  auto error = make_folder_durably(parent);
   // A directory that is there already belongs to an attempt that never came to be recorded.
   for (int64_t number = attempt; !error; ++number) {
     std::string path = fmt::format("{}/{}-{}", parent, short_key(run_key), number);
-    if (mkdir(path.c_str(), 0777) == 0) return path;
-    if (errno != EEXIST) error = std::error_code(errno, std::generic_category());
+    if (mkdir(path.c_str(), 0777) != 0) {
+      if (errno != EEXIST) error = std::error_code(errno, std::generic_category());
+      continue;
+    }
+    // The log in it is to be there after a power loss.
+    error = sync_folder(parent);
+    if (!error) return path;
   }
   throw Error(ErrorKind::kInternal,
               fmt::format("{}: {}; the folder beside the database must be writable",

@@ -86,8 +86,7 @@ void save_checkpoint(const std::string& folder, const Checkpoint& checkpoint) {
   const std::string bytes = encode(checkpoint);
   const std::string unfinished = folder + "/" + kUnfinished, newest = folder + "/" + kNewest,
                     previous = folder + "/" + kPrevious;
-  std::error_code error;
-  fs::create_directories(folder, error);
+  auto error = make_folder_durably(folder);
   // Every state in between has a whole checkpoint under one of the two names that are read.
   if (!error) error = write_synced(unfinished, to_bytes(bytes));
   if (!error) fs::rename(newest, previous, error);

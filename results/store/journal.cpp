@@ -195,8 +195,7 @@ void Journal::find(SQLite::Database& db) {
 void Journal::begin_anew(SQLite::Database& db) {
   const int64_t before = number_;
   const int64_t next = files_.last() + 1;
-  std::error_code error;
-  fs::create_directories(files_.folder(), error);
+  auto error = make_folder_durably(files_.folder());
   if (error) fail(files_.folder(), error);
   const Json newest = newest_rows(db);
   const bool empty = newest == Json({0, 0, 0}) && !has_row(db, "SELECT 1 FROM experiment");

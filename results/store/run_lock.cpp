@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <filesystem>
 #include <thread>
 
 #include "base/error.h"
@@ -32,8 +31,8 @@ Descriptor open_lock(const std::string& path, int flags) {
 }  // namespace
 
 std::optional<RunLock> RunLock::acquire(const std::string& directory, const std::string& name) {
-  std::error_code ignored;
-  std::filesystem::create_directories(directory, ignored);
+  // Opening the lock says why there is no folder.
+  [[maybe_unused]] const auto ignored = make_folder_durably(directory);
   const std::string path = directory + "/" + name;
   Descriptor file = open_lock(path, O_RDWR | O_CREAT);
   if (!file) {

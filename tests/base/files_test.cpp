@@ -64,6 +64,18 @@ TEST(WriteSynced, WritesAllOfItOrSaysWhyNot) {
   EXPECT_TRUE(sync_folder(folder / "none"));
 }
 
+TEST(MakeFolderDurably, MakesTheParentsToo) {
+  const TemporaryFolder folder;
+  EXPECT_FALSE(make_folder_durably(folder / "a/b/c"));
+  EXPECT_TRUE(fs::is_directory(folder / "a/b/c"));
+  EXPECT_FALSE(make_folder_durably(folder / "a/b/c"));
+  EXPECT_FALSE(make_folder_durably(folder / "a/d/"));
+  EXPECT_TRUE(fs::is_directory(folder / "a/d"));
+  write_file(folder / "file", "text");
+  EXPECT_TRUE(make_folder_durably(folder / "file/below"));
+  EXPECT_TRUE(make_folder_durably(""));
+}
+
 // A name that somebody else has laid out, to have another file written over.
 TEST(OpenNew, ALinkIsNotFollowed) {
   const TemporaryFolder folder;
