@@ -43,6 +43,7 @@ approx_cli_test(kills 1200 kills_test.py)
 approx_cli_test(coordinators 600 coordinators_test.py)
 approx_cli_test(faults 1200 faults_test.py)
 approx_cli_test(store_faults 1200 store_faults_test.py)
+approx_cli_test(power_loss 600 power_loss_test.py)
 approx_cli_test(growth 600 growth_test.py)
 approx_cli_test(merge 120 merge_test.py)
 approx_cli_test(rebuild 600 rebuild_test.py)
@@ -94,8 +95,8 @@ set_tests_properties(cli.soak_kills cli.soak_faults cli.soak_stores cli.soak_coo
 # It needs a core that is idle.
 set_tests_properties(cli.disturbed_timings PROPERTIES RUN_SERIAL TRUE)
 # A sanitizer takes the signals and the memory that these look at, or wants to be loaded first.
-set_tests_properties(cli.workers cli.faults cli.store_faults cli.growth cli.budget
-  PROPERTIES LABELS release)
+set_tests_properties(cli.workers cli.faults cli.store_faults cli.power_loss cli.growth
+  cli.budget PROPERTIES LABELS release)
 
 approx_cli_test(mnist_methods 900 mnist_methods_test.py)
 set_tests_properties(cli.mnist_methods PROPERTIES LABELS slow SKIP_RETURN_CODE 77 PROCESSORS 2)
