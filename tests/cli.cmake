@@ -44,6 +44,8 @@ approx_cli_test(coordinators 600 coordinators_test.py)
 approx_cli_test(faults 1200 faults_test.py)
 approx_cli_test(store_faults 1200 store_faults_test.py)
 approx_cli_test(power_loss 600 power_loss_test.py)
+approx_cli_test(locked_store 300 locked_store_test.py)
+approx_cli_test(readers 300 readers_test.py)
 approx_cli_test(growth 600 growth_test.py)
 approx_cli_test(merge 120 merge_test.py)
 approx_cli_test(rebuild 600 rebuild_test.py)
@@ -95,7 +97,7 @@ set_tests_properties(cli.soak_kills cli.soak_faults cli.soak_stores cli.soak_coo
 # It needs a core that is idle.
 set_tests_properties(cli.disturbed_timings PROPERTIES RUN_SERIAL TRUE)
 # A sanitizer takes the signals and the memory that these look at, or wants to be loaded first.
-set_tests_properties(cli.workers cli.faults cli.store_faults cli.power_loss cli.growth
+set_tests_properties(cli.workers cli.faults cli.store_faults cli.power_loss cli.readers cli.growth
   cli.budget PROPERTIES LABELS release)
 
 approx_cli_test(mnist_methods 900 mnist_methods_test.py)
