@@ -32,11 +32,13 @@ namespace fs = std::filesystem;
 // A write beyond `ulimit -f` is an error like any other and not the end of the process.
 void ignore_file_size_signal() { std::signal(SIGXFSZ, SIG_IGN); }
 
-// A file opened in the place of a closed standard stream would receive our output.
+// A file opened in the place of a closed standard stream would receive our output. Who closes
+// stderr wants no messages; who closes stdout gets no result, so writes to it fail.
 void hold_standard_streams() {
   for (int descriptor = 0; descriptor < 3; ++descriptor) {
     if (fcntl(descriptor, F_GETFD) >= 0) continue;
-    if (open("/dev/null", descriptor == 0 ? O_RDONLY : O_WRONLY) != descriptor) std::abort();
+    const int flags = descriptor == STDERR_FILENO ? O_WRONLY : O_RDONLY;
+    if (open("/dev/null", flags) != descriptor) std::abort();
   }
 }
 
