@@ -68,7 +68,7 @@ PAGES = {
 GENERATED = {
     "docs/internals/parallel.md": ("rank-bandwidth",),
     "docs/internals/performance.md": ("throughput", "training"),
-    "docs/internals/reliability.md": ("soak", "fuzz"),
+    "docs/internals/reliability.md": ("reliability", "fuzz"),
 }
 # Folders whose headers have comments in plain words, folders in them included. A folder is added
 # once its headers are rewritten.

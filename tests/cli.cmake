@@ -78,24 +78,31 @@ approx_cli_test(slow_coordinators 900 coordinators_test.py 8 500 2)
 approx_cli_test(slow_growth 600 growth_test.py 1000)
 set_tests_properties(cli.kills cli.checkpoints cli.slurm cli.ranks cli.rank_trainings
   cli.rank_bandwidth cli.slow_signals cli.slow_coordinators cli.slow_growth PROPERTIES LABELS slow)
-# At full figures, as scripts/soak records them.
-approx_cli_test(soak_kills 7200 kills_test.py 200)
-approx_cli_test(soak_faults 7200 faults_test.py 1)
-approx_cli_test(soak_stores 7200 store_faults_test.py 1)
-approx_cli_test(soak_coordinators 7200 coordinators_test.py 8 500 20)
-approx_cli_test(soak_signals 14400 signals_test.py 100)
-approx_cli_test(soak_growth 7200 growth_test.py 100000)
-approx_cli_test(soak_migrations 3600 migration_kills_test.py 100)
-approx_cli_test(soak_rebuild 7200 rebuild_test.py 200)
-approx_cli_test(soak_slurm 3600 slurm_test.py 40 10)
-approx_cli_test(soak_ranks 3600 ranks_test.py 100)
-approx_cli_test(soak_library 3600 library_test.py 20)
-approx_cli_test(soak_load 3600 disturbed_timings_test.py 100)
-set_tests_properties(cli.slurm cli.soak_slurm cli.ranks cli.rank_trainings cli.rank_bandwidth
-  cli.gpu_ranks cli.soak_ranks PROPERTIES SKIP_RETURN_CODE 77)
-set_tests_properties(cli.soak_kills cli.soak_faults cli.soak_stores cli.soak_coordinators
-  cli.soak_signals cli.soak_growth cli.soak_migrations cli.soak_rebuild cli.soak_slurm
-  cli.soak_ranks cli.soak_library cli.soak_load PROPERTIES LABELS soak)
+# At full figures, as scripts/reliability records them.
+approx_cli_test(full_kills 7200 kills_test.py 200)
+approx_cli_test(full_power 7200 power_loss_test.py all)
+approx_cli_test(full_faults 7200 faults_test.py 1)
+approx_cli_test(full_stores 7200 store_faults_test.py 1)
+approx_cli_test(full_locks 3600 locked_store_test.py 90 10)
+approx_cli_test(full_readers 3600 readers_test.py 1000)
+approx_cli_test(full_coordinators 7200 coordinators_test.py 8 500 20)
+approx_cli_test(full_orders 7200 orders_test.py 20 trained)
+approx_cli_test(full_signals 14400 signals_test.py 100)
+approx_cli_test(full_hangs 3600 hangs_test.py 100)
+approx_cli_test(full_streams 300 streams_test.py)
+approx_cli_test(full_growth 7200 growth_test.py 100000)
+approx_cli_test(full_migrations 3600 migration_kills_test.py 100)
+approx_cli_test(full_rebuild 7200 rebuild_test.py 200)
+approx_cli_test(full_slurm 3600 slurm_test.py 40 10)
+approx_cli_test(full_ranks 3600 ranks_test.py 100)
+approx_cli_test(full_library 3600 library_test.py 20)
+approx_cli_test(full_load 3600 disturbed_timings_test.py 100)
+set_tests_properties(cli.slurm cli.full_slurm cli.ranks cli.rank_trainings cli.rank_bandwidth
+  cli.gpu_ranks cli.full_ranks PROPERTIES SKIP_RETURN_CODE 77)
+set_tests_properties(cli.full_kills cli.full_power cli.full_faults cli.full_stores cli.full_locks
+  cli.full_readers cli.full_coordinators cli.full_orders cli.full_signals cli.full_hangs
+  cli.full_streams cli.full_growth cli.full_migrations cli.full_rebuild cli.full_slurm
+  cli.full_ranks cli.full_library cli.full_load PROPERTIES LABELS full)
 # It needs a core that is idle.
 set_tests_properties(cli.disturbed_timings PROPERTIES RUN_SERIAL TRUE)
 # A sanitizer takes the signals and the memory that these look at, or wants to be loaded first.

@@ -15,7 +15,7 @@ else()
   add_test(NAME gpu.all_mutants
     COMMAND ${APPROX_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/gpu_checks/mutants.py
       ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
-  set_tests_properties(gpu.all_mutants PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 7200 LABELS soak)
+  set_tests_properties(gpu.all_mutants PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 7200 LABELS full)
   add_test(NAME gpu.matrix
     COMMAND ${APPROX_TEST_PYTHON} ${CMAKE_SOURCE_DIR}/scripts/gpu-matrix --check
       --only 90a --build ${CMAKE_BINARY_DIR})

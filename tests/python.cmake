@@ -68,5 +68,5 @@ if(APPROX_TORCH_PYTHON)  # the Python whose PyTorch the library was built with
   set_tests_properties(python.notebooks PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 400 LABELS release)
   set_tests_properties(python.package PROPERTIES TIMEOUT 600 LABELS release)
   set_tests_properties(python.package_slow PROPERTIES TIMEOUT 900 LABELS "slow;release")
-  set_tests_properties(python.wheel PROPERTIES TIMEOUT 1800 LABELS soak)
+  set_tests_properties(python.wheel PROPERTIES TIMEOUT 1800 LABELS full)
 endif()

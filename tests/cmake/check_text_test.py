@@ -87,11 +87,11 @@ CASES = [
     ("a page for strangers in long sentences", {"docs/glossary.md": "word " * 26 + "\n"}, [],
      "docs/glossary.md:1: a sentence of 26 words"),
     ("a part that a script writes in long sentences",
-     {"docs/internals/reliability.md": "<!-- soak -->\nA" + " a" * 25 + "\n<!-- /soak -->\n"},
-     [], None),
+     {"docs/internals/reliability.md":
+      "<!-- reliability -->\nA" + " a" * 25 + "\n<!-- /reliability -->\n"}, [], None),
     ("a sentence behind a part that a script writes",
      {"docs/internals/reliability.md":
-      "<!-- soak -->\nA\n<!-- /soak -->\nA" + " a" * 25 + "\n"}, [],
+      "<!-- reliability -->\nA\n<!-- /reliability -->\nA" + " a" * 25 + "\n"}, [],
      "docs/internals/reliability.md:4: a sentence of 26 words"),
     ("a part of another name in long sentences",
      {"docs/internals/reliability.md": "<!-- b -->\nA" + " a" * 25 + "\n<!-- /b -->\n"}, [],
