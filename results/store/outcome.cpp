@@ -1,7 +1,9 @@
 #include "results/store/outcome.h"
 
+#include <algorithm>
 #include <array>
 #include <fstream>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -125,7 +127,14 @@ std::vector<Json> read_events(const std::string& run_directory) {
   std::ifstream in(path, std::ios::binary);
   // What no line feed ends was cut off in the middle: the reader is not told of an end.
   for (std::array<char, 1 << 16> piece; in.read(piece.data(), piece.size()), in.gcount() > 0;) {
-    reader.add({piece.data(), static_cast<size_t>(in.gcount())}, [](const Json&) {});
+    std::string_view bytes(piece.data(), static_cast<size_t>(in.gcount()));
+    while (!bytes.empty()) {
+      const size_t line = std::min(bytes.find('\n'), bytes.size() - 1) + 1;
+      reader.add(bytes.substr(0, line), [](const Json&) {});
+      // A power cut may leave zeros in place of lines, and a final event behind them.
+      if (reader.garbage() > 0) return reader.take_events();
+      bytes.remove_prefix(line);
+    }
   }
   return reader.take_events();
 }

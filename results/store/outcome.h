@@ -36,6 +36,7 @@ struct Outcome {
 };
 
 // The complete lines of the log in a run directory, without lines that are of no use afterwards.
+// Stops at the first line that is damaged.
 // The bounds are those of a worker's pipe (results/store/event_reader.h).
 std::vector<Json> read_events(const std::string& run_directory);
 

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 
@@ -61,6 +62,22 @@ TEST_F(StoreTest, AKilledWorkerIsLostWithWhatItMeasured) {
   EXPECT_EQ(store.recover(), 1);
   EXPECT_EQ(store.status("accuracy/zero/0").state, RunState::kLost);
   EXPECT_EQ(query(path_, "SELECT step, value FROM metric"), std::vector<std::string>{"600|0.25"});
+}
+
+// As a power cut leaves it that comes before the log is on the disk.
+TEST_F(StoreTest, ALogWithAHoleIsNoResult) {
+  {
+    auto store = with({planned("zero", 0)});
+    ASSERT_TRUE(store.begin("accuracy/zero/0", environment_of(), directory("a")));
+    std::string log;
+    for (const auto& event : accuracy_events({0.5})) log += event.dump() + "\n";
+    std::fill_n(log.begin() + 3, 20, '\0');
+    std::ofstream(directory("a") + "/events.jsonl") << log;
+  }
+  RunStore store(path_, Mode::kWrite);
+  EXPECT_EQ(store.recover(), 1);
+  EXPECT_EQ(store.status("accuracy/zero/0").state, RunState::kLost);
+  EXPECT_EQ(query(path_, "SELECT count(*) FROM metric"), std::vector<std::string>{"0"});
 }
 
 TEST_F(StoreTest, ALogWithAFinalEventIsAResult) {
