@@ -27,7 +27,7 @@ class Crs final : public DrawingMethod {
  private:
   Sampled choose(const at::Tensor& scores, int64_t k, const Rng& rng) const override {
     const int64_t n = scores.numel();
-    const auto p = chances(scores);
+    const auto p = shares(scores);
     const auto edges = p.cumsum(0);
     const auto u = draws_among(rng, n, {k}, scores.device()).to(at::kDouble) * edges[n - 1];
     const auto drawn = at::searchsorted(edges, u, /*out_int32=*/false, /*right=*/true);
@@ -45,15 +45,8 @@ class Crs final : public DrawingMethod {
   // (sum s^2 / p - |exact|^2) / k, for any p.
   double expected_square_of(const at::Tensor& scores, int64_t k,
                             double exact_square) const override {
-    const auto squares = (scores * scores / chances(scores)).masked_fill(scores == 0, 0);
+    const auto squares = (scores * scores / shares(scores)).masked_fill(scores == 0, 0);
     return (squares.sum().item<double>() - exact_square) / static_cast<double>(k);
-  }
-
-  // The probability of each pair in one draw.
-  at::Tensor chances(const at::Tensor& scores) const {
-    const auto total = scores.sum();
-    const auto even = at::full_like(scores, 1.0 / static_cast<double>(scores.numel()));
-    return at::where(total > 0, scores / total, even) * (1 - mix()) + even * mix();
   }
 
   // k pairs: what is no number first, then what was drawn, then what was not.

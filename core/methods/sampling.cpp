@@ -61,6 +61,12 @@ void DrawingMethod::declare(MethodEntry& entry) {
               .added_later = true});
 }
 
+at::Tensor DrawingMethod::shares(const at::Tensor& scores) const {
+  const auto total = scores.sum();
+  const auto even = at::full_like(scores, 1.0 / static_cast<double>(scores.numel()));
+  return at::where(total > 0, scores / total, even) * (1 - mix_) + even * mix_;
+}
+
 Plan SamplingMethod::plan(const Operands& o, const MethodCall& call) {
   if (mode_ == Mode::kBoth && o.product != Product::kForward) {
     if (call.forward == nullptr) {

@@ -104,6 +104,8 @@ class DrawingMethod : public SamplingMethod {
 
  protected:
   double mix() const { return mix_; }
+  // The probability of each pair in one draw: its share of the scores, mixed with the uniform one.
+  at::Tensor shares(const at::Tensor& scores) const;
   bool has_fixed_size() const { return has_fixed_size_; }
 
  private:

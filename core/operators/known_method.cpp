@@ -56,7 +56,7 @@ bool freezes(Method& method, const std::vector<Product>& products) {
 bool is_linear_once_chosen(const std::string& name, const Params& params) {
   static constexpr std::array kAlways = std::to_array<std::string_view>(
       {"exact", "zero", "random", "crs", "bernoulli_crs", "topk_crs", "topk_weights", "uniform_crs",
-       "meprop", "random_entries", "sdgp"});
+       "wta_crs", "meprop", "random_entries", "sdgp"});
   if (std::ranges::find(kAlways, name) != kAlways.end()) return true;
   // Otherwise dX is pruned, which is no product.
   if (name == "stochastic_pruning") return params.text("placement") != "input";

@@ -108,7 +108,9 @@ TEST(RandomTwins, KeepAsMuchOfTheSameProducts) {
                 twin.products.end());
     }
     // Drawn with replacement, a pair may come twice; and some densities are the data's.
-    if (entry->twin_by_density || entry->name == "crs" || entry->name == "bernoulli_crs") continue;
+    if (entry->twin_by_density || entry->name == "crs" || entry->name == "bernoulli_crs" ||
+        entry->name == "wta_crs")
+      continue;
     // Some say their share by `ratio`, which they pass on.
     const std::map<std::string, std::string> with_ratio = {
         {"msbp", "random_entries:ratio=0.04"},

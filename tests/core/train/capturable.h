@@ -31,7 +31,11 @@ inline std::vector<std::string> method_texts() {
                                     "crs:mode=backward,size=fixed",
                                     "crs:share=0.5,size=fixed",
                                     "bernoulli_crs:size=fixed",
-                                    "bernoulli_crs:mode=backward,size=fixed"};
+                                    "bernoulli_crs:mode=backward,size=fixed",
+                                    "nm_unbiased:n=3,m=7",
+                                    "nm_unbiased:chances=equal",
+                                    "wta_crs:size=fixed",
+                                    "wta_crs:mode=backward,size=fixed"};
   for (const auto* entry : Registry<MethodEntry>::instance().all()) {
     if (!entry->stops_blocks) texts.push_back(entry->name);  // the network has no blocks
   }
