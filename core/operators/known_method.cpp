@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "core/config/dense.h"
+#include "core/methods/freezing.h"
 #include "kernels/operands.h"
 
 namespace approx {
@@ -87,6 +88,9 @@ Known parsed(std::string_view given) {
       std::ranges::find(known->products, Product::kForward) != known->products.end();
   known->method = make_method(text);
   auto& method = *known->method;
+  TORCH_CHECK_VALUE(dynamic_cast<const FreezingMethod*>(&method) == nullptr, text,
+                    ": ends the backward pass of a network, of which a layer knows nothing; set "
+                    "requires_grad = False on its first modules instead");
   TORCH_CHECK_VALUE(method.memory() == nullptr, text,
                     ": remembers earlier steps, which an operator without state cannot; use it "
                     "in a training of the approxtrain program");

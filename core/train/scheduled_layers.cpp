@@ -1,9 +1,11 @@
 #include "core/train/scheduled_layers.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
 #include "core/config/dense.h"
+#include "core/methods/freezing.h"
 
 namespace approx {
 
@@ -15,7 +17,12 @@ ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, 
   for (const auto& text : schedule_.methods()) {
     auto& method = prototypes_.emplace_back(make_method(text));
     abstains_.push_back(method->abstains());
-    if (method->memory() == nullptr || !schedule_.tells_ranks_apart()) continue;
+    freezes_.push_back(dynamic_cast<const FreezingMethod*>(method.get()) != nullptr);
+    if (!schedule_.tells_ranks_apart()) continue;
+    if (freezes_.back()) {
+      throw usage_error("{} freezes a layer on all ranks: leave `ranks` out of the rules", text);
+    }
+    if (method->memory() == nullptr) continue;
     throw usage_error(
         "{} remembers from step to step, for which all ranks must use it alike: leave `ranks` out "
         "of the rules, or take a method without a memory",
@@ -37,6 +44,7 @@ ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, 
 void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
                                  const uint64_t* step_at) {
   row_.clear();
+  begin_frozen(step);
   for (size_t i = 0; i < layers_.size(); ++i) {
     auto& entry = layers_[i];
     const Decision decision = schedule_.at(i, step, world_.rank);
@@ -57,9 +65,10 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
       const auto p = static_cast<size_t>(product);
       const int index = decision.of(product);
       row_.push_back(index);
-      if (schedule_.stops_blocks(index)) {
-        // The branch has no graph, so nobody asks the layer for this product.
-        const auto m = static_cast<size_t>(index);
+      const int left_out = schedule_.stops_blocks(index) ? index : ending(i, product, step);
+      if (left_out != Decision::kDense) {
+        // There is no graph, so nobody asks the layer for this product.
+        const auto m = static_cast<size_t>(left_out);
         if (entry.methods[m] == nullptr) entry.methods[m] = make_method(schedule_.methods()[m]);
         auto& count = entry.approximated[m][p];
         ++count.calls;
@@ -90,6 +99,36 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
   }
   begin_branches(step);
   if (schedule_.tells_ranks_apart()) add_all_ranks(step);
+}
+
+void ScheduledLayers::begin_frozen(int64_t step) {
+  frozen_ = {};
+  if (std::ranges::find(freezes_, true) == freezes_.end()) return;
+  std::vector<bool> frozen;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const int method = schedule_.at(i, step, world_.rank).of(Product::kWeightGradient);
+    frozen.push_back(method >= 0 && freezes_[static_cast<size_t>(method)]);
+  }
+  if (std::ranges::find(frozen, true) == frozen.end()) return;
+  // A layer whose weight never trains, such as one that whitens, is no place for the pass to go to.
+  size_t leading = 0, reached = 0;
+  for (; reached < frozen.size(); ++reached) {
+    if (frozen[reached]) leading = reached + 1;
+    if (!frozen[reached] && !layers_[reached].layer->info.frozen) break;
+  }
+  frozen_ = {std::move(frozen), leading};
+}
+
+int ScheduledLayers::ending(size_t layer, Product product, int64_t step) const {
+  if (frozen_.layers.empty() || product == Product::kForward) return Decision::kDense;
+  if (!layers_[layer].layer->info.computes(product)) return Decision::kDense;
+  // Of the first layer that trains, the data gradient alone is left out.
+  const bool is_first = layer == frozen_.leading && layer > 0;
+  const bool leads = layer < frozen_.leading || (is_first && product == Product::kDataGradient);
+  const bool own = frozen_.layers[layer] && product == Product::kWeightGradient;
+  if (!leads && !own) return Decision::kDense;
+  const size_t of = frozen_.layers[layer] ? layer : frozen_.leading - 1;
+  return schedule_.at(of, step, world_.rank).of(Product::kWeightGradient);
 }
 
 void ScheduledLayers::begin_branches(int64_t step) {

@@ -15,6 +15,7 @@
 #include "core/nn/layers.h"
 #include "core/parallel/collectives.h"
 #include "core/train/checkpoint.h"
+#include "core/train/frozen_parameters.h"
 #include "core/train/step_graphs.h"
 
 namespace approx {
@@ -22,10 +23,11 @@ namespace approx {
 class ScheduledLayers {
  public:
   // Throws Error(kUsage) if a schedule that tells ranks apart has a method with a memory: a
-  // checkpoint joins the memories of all ranks. `layers` must outlive this object. `seed` keys
-  // every random draw of the methods. `world`: the ranks of the network and this one among them, as
-  // in the schedule. `branches`: those of the network, for schedules that stop some; they must
-  // outlive this object too.
+  // checkpoint joins the memories of all ranks. Nor may such a schedule freeze layers, which all
+  // ranks have to freeze together. `layers` must outlive this object. `seed` keys every random draw
+  // of the methods. `world`: the ranks of the network and this one among them, as in the schedule.
+  // `branches`: those of the network, for schedules that stop some; they must outlive this object
+  // too.
   ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed, World world = {},
                   std::vector<BranchImpl*> branches = {});
 
@@ -39,6 +41,9 @@ class ScheduledLayers {
   // each branch: the rule that decides, and whether it stops. If the schedule tells ranks apart,
   // the decisions for each rank follow: two steps are alike only if they are alike on all ranks.
   const std::vector<int>& row() const { return row_; }
+
+  // The layers that do not train in the step that began last (core/methods/freezing.h).
+  const FrozenLayers& frozen() const { return frozen_; }
 
   // The factor on the learning rate at a step (Rule::rate).
   double rate_at(int64_t step) const { return schedule_.rate_at(step); }
@@ -111,6 +116,10 @@ class ScheduledLayers {
   };
 
   void begin_branches(int64_t step);
+  void begin_frozen(int64_t step);
+  // The method that leaves a product out as its backward pass is ended: an index into the
+  // schedule's methods; kDense: none does.
+  int ending(size_t layer, Product product, int64_t step) const;
   void add_all_ranks(int64_t step);
   // `own`: this rank's method for the weight gradient.
   void begin_part(size_t layer, int64_t step, int own);
@@ -122,7 +131,8 @@ class ScheduledLayers {
   std::vector<int> row_;
   uint64_t seed_;
   World world_;
-  std::vector<bool> abstains_;                       // by method
+  std::vector<bool> abstains_, freezes_;  // by method
+  FrozenLayers frozen_;
   std::vector<std::unique_ptr<Method>> prototypes_;  // by method; answer questions only
   bool counts_gradients_ = false;
 };

@@ -12,6 +12,7 @@
 #include "core/nn/weight_start.h"
 #include "core/train/bucketed_reduction.h"
 #include "core/train/device.h"
+#include "core/train/frozen_parameters.h"
 #include "core/train/generators.h"
 #include "core/train/learning_rate.h"
 #include "core/train/lookahead.h"
@@ -99,6 +100,9 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
                                               network_->branches());
   parameters_ = named(network_->named_parameters());
   std::erase_if(parameters_, [](const auto& item) { return !item.second.requires_grad(); });
+  std::vector<std::string> layer_names;
+  for (const auto& info : infos) layer_names.push_back(info.name);
+  frozen_ = std::make_unique<FrozenParameters>(parameters_, layer_names);
   optimizer_ = make_optimizer(config.recipe, parameters_, norm_biases(*network_));
   if (config.recipe.first_bias_epochs > 0) {
     first_bias_ = first_convolution_bias(*network_);
@@ -231,9 +235,12 @@ void Session::step(StepObserver* observer) {
   const auto* step_at = graphs_ == nullptr ? nullptr : graphs_->step_at();
   layers_->begin_step(step_, loss_scale_ == nullptr ? at::Tensor() : loss_scale_->scale(), step_at);
   const double rate = rate_at(step_);
+  frozen_->freeze(layers_->frozen());
   // Without a gradient nothing updates it, and none is computed down to it: behind a frozen first
   // convolution the second needs no data gradient.
-  if (first_bias_.defined()) first_bias_.set_requires_grad(!holds_first_bias());
+  if (first_bias_.defined()) {
+    first_bias_.set_requires_grad(!holds_first_bias() && layers_->frozen().leading == 0);
+  }
   const auto batch = next_batch(rate);
   trained_on_ = batch.labels.size(0);
   if (graphs_ != nullptr) {

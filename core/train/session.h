@@ -20,6 +20,7 @@
 
 namespace approx {
 
+class FrozenParameters;
 class Lookahead;
 class LossScale;
 class Network;
@@ -152,6 +153,7 @@ class Session {
   std::shared_ptr<Network> network_;
   std::unique_ptr<ScheduledLayers> layers_;
   std::vector<NamedTensor> parameters_;  // parameters that train
+  std::unique_ptr<FrozenParameters> frozen_;
   std::unique_ptr<GradientReduction> reduction_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<WeightAverage> average_;  // null: none

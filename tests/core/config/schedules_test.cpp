@@ -53,6 +53,34 @@ TEST(Wang2019Cnn2, TakesTheSecondLayerEveryOtherBatch) {
   EXPECT_EQ(picture("wang2019_cnn2", 2), (std::vector<std::string>{"....", "*.*."}));
 }
 
+TEST(FreezeLayersSchedule, FreezesConvolutionAfterConvolution) {
+  const auto of_three = make_schedule("freeze_layers:layers=3,from=0.2,until=0.6");
+  ASSERT_EQ(of_three.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(of_three[i].layers, std::to_string(i + 1));
+    EXPECT_EQ(of_three[i].products, std::vector<Product>{Product::kWeightGradient});
+    EXPECT_TRUE(of_three[i].until.empty());
+  }
+  const auto network = test_network("any", 4);
+  const Schedule schedule(of_three, network.layers, "zero", test_catalogue(), 10, 100);
+  const auto frozen = [&](int64_t step) {
+    std::string row;
+    for (size_t i = 0; i < 4; ++i) row += schedule.at(i, step).dense() ? '.' : '*';
+    return row;
+  };
+  EXPECT_EQ(frozen(19), "....");
+  EXPECT_EQ(frozen(20), "*...");
+  EXPECT_EQ(frozen(40), "**..");
+  EXPECT_EQ(frozen(60), "***.");
+  EXPECT_EQ(frozen(99), "***.");
+  EXPECT_EQ(make_schedule("freeze_layers:layers=1,from=0.5").at(0).from, "0.5dur");
+  EXPECT_THROW(make_schedule("freeze_layers:from=0.6,until=0.5"), Error);
+  EXPECT_THROW(make_schedule("freeze_layers:layers=0"), Error);
+  EXPECT_THROW(Schedule(make_schedule("freeze_layers:layers=9"), network.layers, "zero",
+                        test_catalogue(), 10, 100),
+               Error);
+}
+
 TEST(SliceSchedule, IsOneRule) {
   EXPECT_EQ(make_schedule("slice"), std::vector<Rule>{Rule()});
   const Rule rule{"2+4", "1::2", {Product::kForward, Product::kWeightGradient},
@@ -71,7 +99,7 @@ TEST(SliceSchedule, RejectsUnknownParts) {
 
 TEST(EverySchedule, WorksWithItsDefaultsAndSaysWhatItIs) {
   const auto entries = Registry<ScheduleEntry>::instance().all();
-  EXPECT_EQ(entries.size(), 7u);
+  EXPECT_EQ(entries.size(), 8u);
   for (const auto* entry : entries) {
     EXPECT_FALSE(entry->summary.empty()) << entry->name;
     EXPECT_FALSE(picture(entry->name.c_str(), 19).empty()) << entry->name;

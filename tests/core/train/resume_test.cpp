@@ -82,6 +82,12 @@ TEST(Resume, DrawnStepsGoOnBitForBit) {
   expect_same_end(resumed_config("block_skip:rescale=true"));
 }
 
+TEST(Resume, FrozenLayersStayFrozen) {
+  auto config = resumed_config("freeze_layers");
+  config.schedule = make_schedule("freeze_layers:layers=2,from=0.1,until=0.3");
+  expect_same_end(config);
+}
+
 class EveryMethod : public ::testing::TestWithParam<const MethodEntry*> {};
 
 TEST_P(EveryMethod, GoesOnBitForBit) {

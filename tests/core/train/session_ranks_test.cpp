@@ -98,6 +98,18 @@ TEST(Session, TwoProcessesStopTheSameBranches) {
   }
 }
 
+// All ranks freeze the same layers, and send nothing of what they do not train.
+TEST(Session, TwoProcessesFreezeTheSameLayers) {
+  auto config = toy_config("freeze_layers", "slice:layers=1:3,from=4ba");
+  config.norm_statistics = NormScope::kSynchronised;
+  expect_ranks_train_as_one(config);
+  config.schedule = make_schedule("slice:layers=1:3,ranks=0");
+  const auto dataset = toy_dataset();
+  as_ranks(2, [&](const std::shared_ptr<ThreadCollectives>& ranks) {
+    EXPECT_THROW(session_of(config, dataset, ranks), Error);
+  });
+}
+
 TEST(Session, LocalNormsSeeTheirShareAlone) {
   const auto dataset = toy_dataset();
   const auto config = toy_config();
