@@ -109,10 +109,9 @@ const std::vector<Setting<Recipe>>& recipe_settings() {
       number_setting("eval_size", &R::eval_size,
                      "photographs: side in evaluation, 0 as in training", 0, 4096),
       number_setting("start_size", &R::start_size,
-                     "photographs: side in the first epochs, 0 as later", 0, 4096),
-      number_setting("grow_from", &R::grow_from, "photographs: epoch from which start_size grows",
-                     0, 100'000),
-      number_setting("grow_until", &R::grow_until, "photographs: epoch from which it is image_size",
+                     "side of the images in the first epochs, 0 as later", 0, 4096),
+      number_setting("grow_from", &R::grow_from, "epoch from which start_size grows", 0, 100'000),
+      number_setting("grow_until", &R::grow_until, "epoch from which images have their full size",
                      0, 100'000)};
   return settings;
 }

@@ -140,8 +140,9 @@ struct Recipe {
   double crop_ratio_min = 0.75;                      // random_resized: w to h, up to the inverse
   int64_t image_size = 0;                            // side in training, 0: the data set's own
   int64_t eval_size = 0;                             // side in evaluation, 0: as in training
-  int64_t start_size = 0;                            // side in the first epochs, 0: image_size
-  int64_t grow_from = 0, grow_until = 0;  // start_size grows to image_size between these epochs
+  // All images: side in the first epochs, 0: the final one. It grows between these two epochs.
+  int64_t start_size = 0;
+  int64_t grow_from = 0, grow_until = 0;
 
   // Evaluation.
   bool test_flip = false;  // average the logits of an image and of its mirror image

@@ -6,7 +6,22 @@
 namespace approx {
 namespace {
 
-constexpr int64_t kGrowthStep = 32;
+constexpr int64_t kSmallGrowth = 4;
+
+// The sizes of the first epochs, where the recipe has such.
+void start_small(const Recipe& recipe, ImageSizes& sizes) {
+  if (recipe.start_size != 0) {
+    if (recipe.grow_until < recipe.grow_from) {
+      throw usage_error("recipe.grow_until = {} is before grow_from = {}", recipe.grow_until,
+                        recipe.grow_from);
+    }
+    sizes.start = recipe.start_size;
+    sizes.grow_from = recipe.grow_from;
+    sizes.grow_until = recipe.grow_until;
+  } else if (recipe.grow_from != 0 || recipe.grow_until != 0) {
+    throw usage_error("recipe.grow_from and grow_until need start_size, the size to grow from");
+  }
+}
 
 // Pixels reflected at a border are of the image.
 void check_reflection(const char* setting, int64_t pixels, int64_t height, int64_t width,
@@ -18,7 +33,8 @@ void check_reflection(const char* setting, int64_t pixels, int64_t height, int64
       setting, pixels, dataset, height, width, shorter - 1, otherwise);
 }
 
-// Images of one size are trained on as they are: to change their size is to make another data set.
+// Images of one size are trained on as they are, or smaller at first: another final size is another
+// data set.
 ImageSizes fixed_sizes(const Recipe& recipe, const DatasetOutline& dataset) {
   const auto refuse = [&](const char* key, const std::string& value) {
     return usage_error(
@@ -31,7 +47,6 @@ ImageSizes fixed_sizes(const Recipe& recipe, const DatasetOutline& dataset) {
   };
   if (!own(recipe.image_size)) throw refuse("image_size", std::to_string(recipe.image_size));
   if (!own(recipe.eval_size)) throw refuse("eval_size", std::to_string(recipe.eval_size));
-  if (recipe.start_size != 0) throw refuse("start_size", std::to_string(recipe.start_size));
   if (recipe.crop != CropKind::kPadded) throw refuse("crop", std::string(name(recipe.crop)));
   if (recipe.padding_mode == PaddingMode::kReflect) {
     check_reflection("crop_padding", recipe.crop_padding, dataset.shape.height, dataset.shape.width,
@@ -39,7 +54,14 @@ ImageSizes fixed_sizes(const Recipe& recipe, const DatasetOutline& dataset) {
   }
   check_reflection("test_shift", recipe.test_shift, dataset.shape.height, dataset.shape.width,
                    dataset.name, "a smaller one");
-  return {.height = dataset.shape.height, .width = dataset.shape.width};
+  ImageSizes sizes = {.height = dataset.shape.height, .width = dataset.shape.width};
+  sizes.growth = kSmallGrowth;
+  if (recipe.start_size > sizes.height) {
+    throw usage_error("recipe.start_size = {}: images of {} are {}x{} and only become smaller",
+                      recipe.start_size, dataset.name, sizes.height, sizes.width);
+  }
+  if (recipe.start_size != 0) start_small(recipe, sizes);
+  return sizes;
 }
 
 }  // namespace
@@ -50,7 +72,8 @@ int64_t ImageSizes::at_epoch(int64_t epoch) const {
   const double share =
       static_cast<double>(epoch - grow_from) / static_cast<double>(grow_until - grow_from);
   const double exact = static_cast<double>(start) + share * static_cast<double>(height - start);
-  const auto rounded = static_cast<int64_t>(std::nearbyint(exact / kGrowthStep)) * kGrowthStep;
+  const auto rounded =
+      static_cast<int64_t>(std::nearbyint(exact / static_cast<double>(growth))) * growth;
   return std::clamp(rounded, std::min(start, height), std::max(start, height));
 }
 
@@ -80,17 +103,7 @@ ImageSizes image_sizes(const Recipe& recipe, const DatasetOutline& dataset) {
   sizes.eval = recipe.eval_size != 0 ? recipe.eval_size : sizes.height;
   check_reflection("test_shift", recipe.test_shift, sizes.eval, sizes.eval, dataset.name,
                    "a smaller one");
-  if (recipe.start_size != 0) {
-    if (recipe.grow_until < recipe.grow_from) {
-      throw usage_error("recipe.grow_until = {} is before grow_from = {}", recipe.grow_until,
-                        recipe.grow_from);
-    }
-    sizes.start = recipe.start_size;
-    sizes.grow_from = recipe.grow_from;
-    sizes.grow_until = recipe.grow_until;
-  } else if (recipe.grow_from != 0 || recipe.grow_until != 0) {
-    throw usage_error("recipe.grow_from and grow_until need start_size, the size to grow from");
-  }
+  start_small(recipe, sizes);
   return sizes;
 }
 

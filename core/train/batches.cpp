@@ -1,6 +1,7 @@
 #include "core/train/batches.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -51,6 +52,7 @@ int64_t loader_workers(const RunConfig& config) {
 }
 
 constexpr int64_t kBatchesAhead = 2;
+constexpr auto kBatchLayout = at::MemoryFormat::ChannelsLast;
 
 // The order's stream numbers epochs from 0; beside them, as of another layer, is the one draw of a
 // seed's training examples.
@@ -160,6 +162,7 @@ Batches::Batches(DeviceImages images, const LoadedDataset& dataset, const RunCon
                  World world)
     : images_(std::move(images)),
       recipe_(config.recipe),
+      sizes_(image_sizes(config.recipe, outline_of(dataset))),
       seed_(static_cast<uint64_t>(config.seed)),
       batch_size_(std::min(config.batch_size, images_.count())),
       per_epoch_(steps_per_epoch(images_.count(), batch_size_)),
@@ -255,11 +258,19 @@ at::Tensor Batches::indices(int64_t step) {
 }
 
 Batch Batches::at(int64_t step) {
-  auto batch = loader_ ? photo_batch(step) : fixed_size_batch(step);
+  auto batch = loader_ ? photo_batch(step) : of_epochs_size(fixed_size_batch(step), step);
   if (choose_) {
     batch.ids = indices(step);
     if (weighs_) batch.weights = weights_.narrow(0, begin_of(step), share_);
   }
+  return batch;
+}
+
+Batch Batches::of_epochs_size(Batch batch, int64_t step) const {
+  const int64_t side = sizes_.at_epoch(step / per_epoch_);
+  if (side == batch.x.size(2)) return batch;
+  // A pixel is the mean of those that it covers.
+  batch.x = at::adaptive_avg_pool2d(batch.x, {side, side}).contiguous(kBatchLayout);
   return batch;
 }
 

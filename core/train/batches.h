@@ -106,12 +106,15 @@ class Batches {
   void begin_epoch(int64_t epoch);
   at::Tensor indices(int64_t step);
   Batch fixed_size_batch(int64_t step);
+  // A batch of images of one size as large as in its epoch.
+  Batch of_epochs_size(Batch batch, int64_t step) const;
   Batch photo_batch(int64_t step);
   PhotoBatchPlan plan(int64_t step);
 
   DeviceImages images_;
   at::Tensor mean_, scale_;  // [C]
   Recipe recipe_;
+  ImageSizes sizes_;
   uint64_t seed_;
   int64_t batch_size_, per_epoch_;
   int64_t share_, first_;  // of a batch: the images of this process, and the first of them

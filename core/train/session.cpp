@@ -60,6 +60,12 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
   const auto input = input_of(dataset, sizes);
   const WeightStartScope start(config.recipe.init);
   if (!config.selection.empty()) {
+    if (sizes.start != 0) {
+      throw usage_error(
+          "recipe.start_size = {}: under selection = {} images keep their size; leave one of them "
+          "out",
+          sizes.start, config.selection);
+    }
     // Before the network: making a small one draws from the generator that the network is made by.
     selected_ = std::make_unique<SelectedBatches>(config, dataset, split_.train, input,
                                                   batch_size(), steps_per_epoch());

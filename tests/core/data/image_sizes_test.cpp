@@ -36,11 +36,27 @@ TEST(ImageSizes, ThoseOfOneSizeStayAsTheyAre) {
   recipe.crop = CropKind::kRandomResized;
   EXPECT_CONTAINS(sizes_refusal(recipe, of_one_size()), "recipe.crop = random_resized");
   recipe = {};
-  recipe.start_size = 16;
-  EXPECT_CONTAINS(sizes_refusal(recipe, of_one_size()), "recipe.start_size = 16");
-  recipe = {};
   recipe.eval_size = 40;
   EXPECT_CONTAINS(sizes_refusal(recipe, of_one_size()), "recipe.eval_size = 40");
+}
+
+// Smaller at first, in steps of four; larger than they are they never become.
+TEST(ImageSizes, ThoseOfOneSizeMayBeginSmaller) {
+  Recipe recipe;
+  recipe.start_size = 18;
+  recipe.grow_from = 1;
+  recipe.grow_until = 5;
+  const auto sizes = image_sizes(recipe, of_one_size());
+  std::vector<int64_t> seen;
+  for (int64_t epoch = 0; epoch < 7; ++epoch) seen.push_back(sizes.at_epoch(epoch));
+  EXPECT_EQ(seen, (std::vector<int64_t>{18, 18, 20, 24, 28, 32, 32}));
+  EXPECT_EQ(sizes.all(), (std::vector<int64_t>{18, 32}));
+  recipe.start_size = 33;
+  EXPECT_EQ(sizes_refusal(recipe, of_one_size()),
+            "recipe.start_size = 33: images of small are 32x32 and only become smaller");
+  recipe.start_size = 16;
+  recipe.grow_until = 0;
+  EXPECT_CONTAINS(sizes_refusal(recipe, of_one_size()), "grow_until = 0 is before grow_from = 1");
 }
 
 // A pixel further out would be reflected into another image.

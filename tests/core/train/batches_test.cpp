@@ -2,11 +2,13 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
 
+#include "core/networks/network.h"
 #include "core/train/session.h"
 #include "tests/core/train/toy_events.h"
 
@@ -70,6 +72,68 @@ TEST(Batches, OfOneProcessAreThoseOnRecord) {
   EXPECT_EQ(rows_of(batches.at(0), dataset), (Rows{6, 2, 13, 12, 15}));
   EXPECT_EQ(rows_of(batches.at(3), dataset), (Rows{19, 17, 7, 16, 14}));
   EXPECT_EQ(rows_of(batches.at(4), dataset), (Rows{13, 5, 7, 19, 17}));
+}
+
+// In the first epochs images are smaller: each pixel is the mean of those that it covers, of the
+// image as it would have been.
+TEST(Batches, ImagesOfOneSizeBeginSmaller) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.recipe.crop_padding = 2;
+  config.recipe.flip = true;
+  const auto train = split_dataset(dataset, config, at::kCPU).train;
+  for (const int64_t side : {1, 4, 6}) {
+    SCOPED_TRACE(side);
+    Batches whole(train, dataset, config);
+    auto small = config;
+    small.recipe.start_size = side;
+    small.recipe.grow_from = 1;
+    small.recipe.grow_until = 3;
+    Batches growing(train, dataset, small);
+    const int64_t steps = whole.per_epoch();
+    for (const int64_t step : {int64_t{0}, steps}) {
+      const auto full = whole.at(step), got = growing.at(step);
+      EXPECT_TRUE(at::equal(got.labels, full.labels));
+      ASSERT_EQ(got.x.sizes(), (at::IntArrayRef{full.x.size(0), 1, side, side}));
+      EXPECT_TRUE(got.x.is_contiguous(at::MemoryFormat::ChannelsLast));
+      auto expected = at::zeros_like(got.x);
+      for (int64_t y = 0; y < side; ++y) {
+        for (int64_t x = 0; x < side; ++x) {
+          const int64_t top = y * 8 / side, bottom = ((y + 1) * 8 + side - 1) / side;
+          const int64_t left = x * 8 / side, right = ((x + 1) * 8 + side - 1) / side;
+          auto covered = full.x.slice(2, top, bottom).slice(3, left, right);
+          expected.select(3, x).select(2, y).copy_(covered.mean({2, 3}));
+        }
+      }
+      EXPECT_TRUE(at::allclose(got.x, expected, 1e-5, 1e-6));
+    }
+    EXPECT_TRUE(at::equal(growing.at(3 * steps).x, whole.at(3 * steps).x));
+  }
+}
+
+// A network with global pooling trains on growing images; another is refused.
+TEST(Batches, GrowingImagesTrainANetworkThatTakesThem) {
+  const auto dataset = toy_dataset();
+  auto config = toy_config();
+  config.network = "resnet14";
+  config.recipe.epochs = 3;
+  config.recipe.start_size = 4;
+  config.recipe.grow_from = 0;
+  config.recipe.grow_until = 2;
+  Session session(config, dataset);
+  std::vector<int64_t> sides;
+  for (int64_t i = 0; i < session.total_steps(); ++i) {
+    session.step();
+    const auto* layer = session.network().layers()[0];
+    if (sides.empty() || sides.back() != layer->info.in_size) sides.push_back(layer->info.in_size);
+  }
+  EXPECT_EQ(sides, (std::vector<int64_t>{4, 8}));
+  EXPECT_TRUE(std::isfinite(session.take_mean_loss()));
+  config.network = "small_cnn:width=4";
+  EXPECT_THROW(Session(config, dataset), Error);
+  config.network = "resnet14";
+  config.selection = "random_subset:ratio=0.5";
+  EXPECT_THROW(Session(config, dataset), Error);
 }
 
 TEST(Batches, RanksTakeSharesOfWhatOneProcessSees) {
