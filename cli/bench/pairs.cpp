@@ -22,6 +22,9 @@ namespace {
 
 using BenchClock = std::chrono::steady_clock;
 
+// Repetitions next to each other, in opposite orders.
+constexpr int64_t kMirrored = 2;
+
 // Rounds of repetitions that noise may ask for.
 constexpr int kMostRounds = 5;
 
@@ -98,7 +101,7 @@ Round measured(const std::vector<TimedCase>& cases, int64_t first, int64_t end) 
   std::vector<size_t> order(cases.size());
   std::iota(order.begin(), order.end(), 0);
   for (int64_t repetition = first; repetition < end; ++repetition) {
-    if ((repetition - first) % 2 == 0) {
+    if ((repetition - first) % kMirrored == 0) {
       std::ranges::shuffle(order, draws);
     } else {
       std::ranges::reverse(order);
@@ -164,13 +167,21 @@ std::vector<std::vector<double>> times_of(const std::vector<TimedCase>& cases,
     const int64_t missing = repetitions - static_cast<int64_t>(times.front().size());
     if (missing == 0) break;
     const Round round = measured(cases, done, done + missing);
-    for (const int64_t end = done + missing; done < end; ++done) {
-      if (const auto why = held_back(round, cases.size(), done); !why.empty()) {
+    for (const int64_t end = done + missing; done < end;) {
+      const int64_t first = done;
+      done = std::min(done + kMirrored, end);
+      std::string why;
+      for (int64_t at = first; at < done && why.empty(); ++at) {
+        why = held_back(round, cases.size(), at);
+      }
+      if (!why.empty()) {
         reason = why;
         continue;
       }
-      for (size_t i = 0; i < cases.size(); ++i) {
-        times[i].push_back(round.ns.at(benchmark_name(i, done)));
+      for (int64_t at = first; at < done; ++at) {
+        for (size_t i = 0; i < cases.size(); ++i) {
+          times[i].push_back(round.ns.at(benchmark_name(i, at)));
+        }
       }
     }
   }
@@ -185,6 +196,7 @@ PairTimes measure_pairs(const KernelCase& baseline, const KernelCase& kernel,
                         const BenchEffort& effort) {
   const std::vector<TimedCase> cases = {timed_case(baseline, effort), timed_case(kernel, effort)};
   PairTimes pairs;
+  std::vector<double> mirrored;
   const auto begin = BenchClock::now();
   const auto samples = [&] { return static_cast<int64_t>(pairs.ns.size()); };
   const auto is_quiet = [&] { return !pairs.ratio.hi || pairs.noise <= effort.max_noise; };
@@ -197,7 +209,11 @@ PairTimes measure_pairs(const KernelCase& baseline, const KernelCase& kernel,
     const auto times = times_of(cases, effort.repetitions);
     pairs.baseline_ns.insert(pairs.baseline_ns.end(), times[0].begin(), times[0].end());
     pairs.ns.insert(pairs.ns.end(), times[1].begin(), times[1].end());
-    pairs.ratio = ratio_of_pairs(pairs.baseline_ns, pairs.ns);
+    const auto logs = logs_of_mirrored(times[0], times[1]);
+    mirrored.insert(mirrored.end(), logs.begin(), logs.end());
+    pairs.ratio = samples() < kPairsToMirror ? ratio_of_pairs(pairs.baseline_ns, pairs.ns)
+                                             : ratio_of_mirrored_logs(mirrored);
+    pairs.ratio.n = samples();
     pairs.noise = pairs.ratio.hi ? 50 * std::log(*pairs.ratio.hi / *pairs.ratio.lo) : 0;
   } while (!(samples() >= effort.min_samples && is_quiet()) && !is_over(++rounds));
   if (samples() < effort.min_samples) {

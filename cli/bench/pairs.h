@@ -36,14 +36,14 @@ TimedCase timed_case(const KernelCase& kernel, const BenchEffort& effort);
 // Nanoseconds of one call of each case, for each repetition. The cases of a repetition are measured
 // next to each other. Their order is drawn for every two repetitions and reversed in the second.
 // The calls are started one after the other and waited for together, like those of a training step.
-// A repetition is measured again, a few times, if a device is throttled at its end; if it stays so,
-// the repetition is left out. Throws Error, also if none is left.
+// Two such repetitions are measured again, a few times, if a device is throttled at the end of one.
+// If it stays so, both are left out. Throws Error, also if none is left.
 std::vector<std::vector<double>> times_of(const std::vector<TimedCase>& cases, int64_t repetitions);
 
 struct PairTimes {
   std::vector<double> baseline_ns, ns;  // the i-th of both are measured next to each other
-  Ratio ratio;                          // baseline over the other: above 1 is faster
-  double noise = 0;                     // half width of its interval, in percent
+  Ratio ratio;       // baseline over the other, by ratio_of_mirrored(): above 1 is faster
+  double noise = 0;  // half width of its interval, in percent
   // The criteria that were given up, with the values reached: "--max-noise 1: ±3.2 % after 100
   // pairs".
   std::vector<std::string> unmet = {};

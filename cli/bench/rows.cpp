@@ -142,7 +142,7 @@ const KernelCase& measure_exact(const std::vector<const KernelCase*>& paths,
                           times.begin());
   for (size_t i = 0; i < times.size(); ++i) {
     Json& row = rows[places[i]];
-    const Ratio ratio = i == fastest ? Ratio() : ratio_of_pairs(times[fastest], times[i]);
+    const Ratio ratio = i == fastest ? Ratio() : ratio_of_mirrored(times[fastest], times[i]);
     set_times(row, times[i], times[fastest], ratio, effort);
     if (i == fastest) row["verdict"] = "same";  // as itself, without an interval
     row["baseline_variant"] = cases[fastest].kernel->variant;

@@ -35,6 +35,37 @@ void check_confidence(double confidence) {
   require(confidence > 0 && confidence < 1, "a confidence outside 0 to 1");
 }
 
+// How many of the ordered means of two values lie outside an interval at either end. It is the
+// largest k with 2 P(T < k) within the rest of `confidence`, where T is Wilcoxon's sum of the ranks
+// of positive values. Half of all sign patterns have a rank's value positive.
+int64_t least_ranks(int64_t n, double confidence) {
+  const double allowed = (1 - confidence) / 2;
+  constexpr int64_t kMostForExact = 50;
+  if (n > kMostForExact) {
+    const auto count = static_cast<double>(n);
+    const double z = boost::math::quantile(boost::math::normal(), 1 - allowed);
+    const double sd = std::sqrt(count * (count + 1) * (2 * count + 1) / 24);
+    return static_cast<int64_t>(count * (count + 1) / 4 - z * sd);
+  }
+  std::vector<double> share = {1};  // P(T = t)
+  for (int64_t rank = 1; rank <= n; ++rank) {
+    std::vector<double> next(share.size() + static_cast<size_t>(rank), 0.0);
+    for (size_t t = 0; t < share.size(); ++t) {
+      next[t] += share[t] / 2;
+      next[t + static_cast<size_t>(rank)] += share[t] / 2;
+    }
+    share = std::move(next);
+  }
+  int64_t outside = 0;
+  double below = 0;
+  for (const double each : share) {
+    below += each;
+    if (below > allowed) break;
+    ++outside;
+  }
+  return outside;
+}
+
 std::vector<double> sorted_copy(std::vector<double> values) {
   require(!values.empty(), "a quantile of no values");
   std::sort(values.begin(), values.end());
@@ -135,6 +166,57 @@ Ratio ratio_of_pairs(std::span<const double> numerator, std::span<const double> 
     logs.push_back(std::log(numerator[i] / denominator[i]));
   }
   return ratio_of_logs(logs, confidence);
+}
+
+std::vector<double> logs_of_mirrored(std::span<const double> numerator,
+                                     std::span<const double> denominator) {
+  require(numerator.size() == denominator.size(),
+          "a ratio of pairs needs as many numerators as denominators");
+  std::vector<double> logs;
+  const auto log_at = [&](size_t at) { return std::log(numerator[at] / denominator[at]); };
+  for (size_t at = 0; at < numerator.size(); at += 2) {
+    const bool alone = at + 1 == numerator.size();
+    logs.push_back(alone ? log_at(at) : (log_at(at) + log_at(at + 1)) / 2);
+  }
+  return logs;
+}
+
+Ratio ratio_of_mirrored(std::span<const double> numerator, std::span<const double> denominator,
+                        double confidence) {
+  const auto pairs = static_cast<int64_t>(numerator.size());
+  if (pairs < kPairsToMirror) return ratio_of_pairs(numerator, denominator, confidence);
+  Ratio ratio = ratio_of_mirrored_logs(logs_of_mirrored(numerator, denominator), confidence);
+  ratio.n = pairs;
+  return ratio;
+}
+
+PseudoMedian pseudo_median(std::span<const double> values, double confidence) {
+  check_confidence(confidence);
+  std::vector<double> means;
+  for (size_t i = 0; i < values.size(); ++i) {
+    require(std::isfinite(values[i]), "statistics of a value that is not finite");
+    for (size_t j = 0; j <= i; ++j) means.push_back((values[i] + values[j]) / 2);
+  }
+  means = sorted_copy(std::move(means));
+  PseudoMedian result{.middle = quantile_of_sorted(means, 0.5), .lo = {}, .hi = {}};
+  const int64_t outside = least_ranks(static_cast<int64_t>(values.size()), confidence);
+  if (outside == 0) return result;
+  result.lo = means[static_cast<size_t>(outside - 1)];
+  result.hi = means[means.size() - static_cast<size_t>(outside)];
+  return result;
+}
+
+Ratio ratio_of_mirrored_logs(std::span<const double> logs, double confidence) {
+  // Beyond so many the pseudo-median takes long, and a mean of so many is nearly normal.
+  constexpr size_t kMostForRanks = 1000;
+  const auto mean = ratio_of_logs(logs, confidence);
+  if (logs.empty() || logs.size() > kMostForRanks) return mean;
+  const auto median = pseudo_median(logs, confidence);
+  if (!median.lo) return mean;
+  return {.n = mean.n,
+          .ratio = std::exp(median.middle),
+          .lo = std::exp(*median.lo),
+          .hi = std::exp(*median.hi)};
 }
 
 Ratio ratio_of_logs(std::span<const double> log_ratios, double confidence) {
