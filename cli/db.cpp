@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/outputs.h"
 #include "cli/command.h"
+#include "cli/db_target.h"
 #include "cli/flags.h"
 #include "cli/text.h"
 #include "results/reports/export.h"
@@ -221,6 +222,7 @@ void add_db(CLI::App& app, GlobalOptions& options) {
 
   add_rebuild(*db, options);
   add_gc(*db, options);
+  add_db_target(*db, options);
 
   auto* schema = db->add_subcommand("schema", "Print the tables and views of a database as SQL");
   schema->footer("approxtrain db schema");

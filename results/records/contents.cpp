@@ -310,7 +310,9 @@ Contents read_chosen(const Snapshot& snapshot, const std::string& experiment,
   if (catalogue != nullptr) mark_earlier_versions(snapshot.db(), *catalogue, cells);
   if (item != nullptr) see_tuned(*item, members, cells);
   state_settings(cells);
-  Contents contents{.cells = sorted(std::move(cells), item, members), .excluded = {}};
+  Contents contents{.cells = sorted(std::move(cells), item, members),
+                    .excluded = {},
+                    .targets = read_targets(snapshot.db(), experiment)};
   contents.excluded = drop_superseded(contents.cells);
   mark_earlier(contents.cells, item != nullptr);
   for (auto& line : read_excluded(snapshot.db(), experiment)) {

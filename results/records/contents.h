@@ -12,6 +12,7 @@
 #include "core/experiment/experiment.h"
 #include "results/records/measurements.h"
 #include "results/records/snapshot.h"
+#include "results/records/targets.h"
 #include "results/store/run_state.h"
 
 namespace approx {
@@ -102,6 +103,7 @@ struct Cell {
 struct Contents {
   std::vector<Cell> cells;            // in the order of the experiments' files
   std::vector<std::string> excluded;  // a line for each group of cells that are not in `cells`
+  std::vector<StoredTarget> targets;  // as read_targets() orders them
 };
 
 // Reads the cells of an experiment ("@" in front allowed), or of all (""). `catalogue` is as in

@@ -204,6 +204,7 @@ AdviceLine advice_line(const RowSet& set, const Row& row, const Margin& margin,
     line.test = loss_test(row, margin);
   }
   line.target = target_of(targets, row);
+  if (line.target != nullptr) line.notes[kFewTargetRuns] = line.target->notes[kFewTargetRuns];
   line.control = same_time(
       set, row, line.target == nullptr ? std::nullopt : std::optional(line.target->target.share));
   line.origin = origin_of(row, line.control.row);

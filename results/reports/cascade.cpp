@@ -123,6 +123,7 @@ std::map<std::string, Shares> studied_shares(SQLite::Database& db, const Catalog
 
 struct CascadeLine {
   const Row* row = nullptr;
+  Notes notes = {};  // of its row, and of its target
   // Of the approximated products: geometric mean over shapes, the least and the largest.
   std::optional<double> product, product_least, product_most;
   int64_t shapes = 0;
@@ -160,8 +161,9 @@ class Cascade {
 
  private:
   CascadeLine line_of(const Row& row) {
-    CascadeLine line{.row = &row};
+    CascadeLine line{.row = &row, .notes = row.notes};
     line.target = target_of(targets_, row);
+    if (line.target != nullptr) line.notes[kFewTargetRuns] = line.target->notes[kFewTargetRuns];
     const Work work = work_of(row);
     add_products(row, work, line);
     Shares shares = studied_[row.first->config.network];

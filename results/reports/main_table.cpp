@@ -28,7 +28,30 @@ std::string target_text(const Row& row) {
   const auto reached = row.time_to_target.n;
   const std::string counts = fmt::format(" ({}/{} reached)", reached, row.target_runs);
   if (reached == 0) return fmt::format("> {} s{}", fixed(row.target_budget, 1), counts);
-  return fixed(row.time_to_target.mean, 1) + " s" + (reached < row.target_runs ? counts : "");
+  const auto& half = row.time_to_target.half;
+  return fixed(row.time_to_target.mean, 1) + (half ? " ± " + fixed(*half, 1) : "") + " s" + counts;
+}
+
+// "1.25× ± 0.02"; `star` on either side.
+std::string bound_text(const std::optional<double>& speedup, const Summary& of_runs,
+                       const char* star = "") {
+  if (!speedup) return "–";
+  return fmt::format("{}{}×{}{}", star, fixed(*speedup, 2), spread_text(of_runs, 2), star);
+}
+
+std::string images_text(const Row& row) {
+  if (!row.images_per_s) return "–";
+  return fixed(*row.images_per_s, 1) + spread_text(row.images_of_runs, 1);
+}
+
+// The columns NAME_half and NAME_runs for programs: half the width of the interval of a mean over
+// runs, and their number; nothing without runs.
+Columns<Row> spread_columns(const std::string& name, Summary Row::*of_runs) {
+  const auto runs = [of_runs](const Row& row) {
+    return (row.*of_runs).n > 0 ? Field((row.*of_runs).n) : Field();
+  };
+  return {{.name = name + "_half", .value = via(of_runs, &Summary::half)},
+          {.name = name + "_runs", .value = runs}};
 }
 
 std::string loss_text(const RowSet& set, const Row& row) {
@@ -67,21 +90,20 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const S
                    {.name = "loss_p", .value = via(&Row::loss, &PairedDifference::p)},
                    {.name = "loss_p_holm", .value = via(&Row::loss_p_holm)}});
   append(columns, speedup_columns<Row>(set));
-  const auto times = [](const std::optional<double>& speedup, const char* star) {
-    return speedup ? fmt::format("{}{}×{}", star, fixed(*speedup, 2), star) : "–";
-  };
-  append(columns, {{.name = "speedup_block_pairs", .value = &Row::block_pairs},
-                   {.name = "speedup_runs", .value = via(&Row::speedup, &Ratio::n)},
-                   {.header = "ceiling",
-                    .text = [=](const Row& row) { return times(row.ceiling, ""); },
-                    .shown = shown.bounded},
-                   {.header = "*estimated*",
-                    .text = [=](const Row& row) { return times(row.estimate, "*"); },
-                    .shown = shown.bounded,
-                    .starred = true},
-                   {.header = "realised",
-                    .text = [](const Row& row) { return realisation_text(row.realisation); },
-                    .shown = shown.realised}});
+  append(
+      columns,
+      {{.name = "speedup_block_pairs", .value = &Row::block_pairs},
+       {.name = "speedup_runs", .value = via(&Row::speedup, &Ratio::n)},
+       {.header = "ceiling",
+        .text = [](const Row& row) { return bound_text(row.ceiling, row.ceiling_of_runs); },
+        .shown = shown.bounded},
+       {.header = "*estimated*",
+        .text = [](const Row& row) { return bound_text(row.estimate, row.estimate_of_runs, "*"); },
+        .shown = shown.bounded,
+        .starred = true},
+       {.header = "realised",
+        .text = [](const Row& row) { return realisation_text(row.realisation); },
+        .shown = shown.realised}});
   append(columns, ratio_columns<Row>("speedup_not_isolated", "speedup (not isolated)",
                                      &Row::speedup_shared));
   const auto if_target = [](auto... of) {
@@ -96,20 +118,24 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const S
   append(columns,
          {{.name = "target", .value = via(&Row::target)},
           {"time_to_target_s", "time to target", via(&Row::time_to_target), target_text},
+          {.name = "time_to_target_s_half", .value = via(&Row::time_to_target, &Summary::half)},
           {.name = "target_reached", .value = if_target(&Row::time_to_target, &Summary::n)},
           {.name = "target_runs", .value = if_target(&Row::target_runs)},
           {.name = "target_budget_s", .value = budget},
-          number_column<Row>("images_per_s", "images/s", &Row::images_per_s, "{:.1f}"),
-          {.name = "images_per_s_isolated", .value = isolated},
-          {.name = "planned", .value = &Row::planned},
-          {"finished", "runs", &Row::finished, runs_text},
-          {.name = "diverged", .value = &Row::diverged},
-          {.name = "failed", .value = &Row::failed},
-          {.name = "missing", .value = &Row::missing},
-          notes_column<Row>(letters),
-          {.name = "speedup_ceiling", .value = via(&Row::ceiling)},
-          {.name = "speedup_estimated", .value = via(&Row::estimate)},
-          {.name = "compute_reduction_pct", .value = via(&Row::compute_reduction)}});
+          {"images_per_s", "images/s", via(&Row::images_per_s), images_text}});
+  append(columns, spread_columns("images_per_s", &Row::images_of_runs));
+  append(columns, {{.name = "images_per_s_isolated", .value = isolated},
+                   {.name = "planned", .value = &Row::planned},
+                   {"finished", "runs", &Row::finished, runs_text},
+                   {.name = "diverged", .value = &Row::diverged},
+                   {.name = "failed", .value = &Row::failed},
+                   {.name = "missing", .value = &Row::missing},
+                   notes_column<Row>(letters),
+                   {.name = "speedup_ceiling", .value = via(&Row::ceiling)}});
+  append(columns, spread_columns("speedup_ceiling", &Row::ceiling_of_runs));
+  append(columns, {{.name = "speedup_estimated", .value = via(&Row::estimate)}});
+  append(columns, spread_columns("speedup_estimated", &Row::estimate_of_runs));
+  append(columns, {{.name = "compute_reduction_pct", .value = via(&Row::compute_reduction)}});
   append(columns, realisation_columns<Row>());
   return columns;
 }
@@ -121,10 +147,12 @@ Table report_table(const Snapshot& snapshot, const ReportOptions& options) {
   const auto rows_there = rows_of(snapshot, options);
   const RowSet& set = *rows_there;
   const auto& rows = set.rows();
-  std::set<double> targets;
+  std::set<std::pair<double, std::string>> targets;  // each with its origin
   Shown shown;
   for (const auto& row : rows) {
-    if (row.target) targets.insert(*row.target);
+    if (row.target) {
+      targets.emplace(*row.target, row.stored_target ? ": " + row.stored_target->origin() : "");
+    }
     shown.bounded |= row.ceiling.has_value();
     shown.realised |= row.realisation.has_value();
   }
@@ -142,12 +170,13 @@ Table report_table(const Snapshot& snapshot, const ReportOptions& options) {
                   .headline = worth_sentence(worths)};
   if (!worths.empty()) table.screen.next = report_command("advice", options);
   table.notes = letters.lines();
-  for (const double target : targets) {
+  for (const auto& [target, origin] : targets) {
     table.notes.push_back(
-        fmt::format("target: {} % accuracy", shortest(shown_percent({target, ""}))));
+        fmt::format("target: {} % accuracy{}", shortest(shown_percent({target, ""})), origin));
   }
   if (!rows.empty()) {
-    table.notes.emplace_back("±, [ ]: 95 % intervals");
+    table.notes.emplace_back(
+        "±, [ ]: 95 % intervals. Images/s, ceiling and estimated are medians, with ± over runs");
   }
   if (const auto note = set.holm_note(); !note.empty()) table.notes.push_back(note);
   if (const auto note = set.stock_note(); !note.empty()) table.notes.push_back(note);

@@ -115,8 +115,15 @@ Columns<ProfileLine> profile_columns() {
 Table report_profile(const Snapshot& snapshot, const ReportOptions& options) {
   const auto rows_there = rows_of(snapshot, options);
   const RowSet& set = *rows_there;
-  const Profiled all = profiled(target_rows(set, options));
+  const auto targets = target_rows(set, options);
+  const Profiled all = profiled(targets);
   std::vector<std::string> notes = all.notes;
+  const auto few = std::ranges::count_if(
+      targets, [](const TargetRow& line) { return line.notes[kFewTargetRuns]; });
+  if (few > 0) {
+    notes.push_back(
+        fmt::format("{} of {} rows: {}", few, targets.size(), kNoteTexts[kFewTargetRuns].text));
+  }
   std::vector<ProfileLine> lines;
   if (!all.times.empty()) {
     const auto profiles = performance_profiles(all.times);

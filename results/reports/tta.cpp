@@ -13,8 +13,22 @@
 namespace approx {
 namespace {
 
-std::string seconds_text(const std::optional<double>& value) {
-  return value ? fixed(*value, 1) + " s" : "–";
+std::string seconds_text(const std::optional<double>& value,
+                         const std::optional<double>& half = std::nullopt) {
+  if (!value) return "–";
+  return fixed(*value, 1) + (half ? " ± " + fixed(*half, 1) : "") + " s";
+}
+
+// "2.0 s [1.5, 3.0]"; the upper end is a dash if it is not known.
+std::string median_text(const TargetRow& line) {
+  const auto &lo = line.time.median_lo, &hi = line.time.median_hi;
+  const std::string text = seconds_text(line.time.median);
+  if (!line.time.median || !lo) return text;
+  return fmt::format("{} [{}, {}]", text, fixed(*lo, 1), hi ? fixed(*hi, 1) : "–");
+}
+
+std::string restarts_text(const TargetRow& line) {
+  return seconds_text(line.time.expected_with_restarts, line.time.restarts_half);
 }
 
 std::string target_text_of(const TargetRow& line) {
@@ -29,7 +43,8 @@ std::string reached_text(const TargetRow& line) {
 
 std::string restricted_mean_text(const TargetRow& line) {
   if (!line.time.restricted_mean) return "–";
-  return fmt::format("{} (within {})", seconds_text(line.time.restricted_mean),
+  return fmt::format("{} (within {})",
+                     seconds_text(line.time.restricted_mean, line.time.restricted_half),
                      seconds_text(line.budget));
 }
 
@@ -73,31 +88,32 @@ Columns<TargetRow> target_columns(const RowSet& set, const StepLetters& steps,
   using Line = TargetRow;
   const auto time = [](auto... of) { return via(&Line::time, of...); };
   const auto share = [&](auto end) { return time(&TargetTime::fraction_interval, end); };
-  // Seconds that may not be known.
-  const auto seconds = [&](const char* name, const char* header, auto of) {
-    return Column<Line>{name, header, time(of),
-                        [of](const Line& line) { return seconds_text(line.time.*of); }};
-  };
   const auto budget = [](const Line& line) {
     return line.machines == 1 ? Field(line.budget) : Field();
   };
-  auto restricted = seconds("restricted_mean_s", "restricted mean", &TargetTime::restricted_mean);
-  restricted.text = restricted_mean_text;
   auto columns = row_columns<Line>(set, &letters).all();
-  append(columns, {{"target_pct", "target", via(&Line::target, shown_percent), target_text_of},
-                   {.name = "target_origin", .value = via(&Line::target, &TargetChoice::origin)},
-                   {.name = "runs", .value = time(&TargetTime::n)},
-                   {"reached", "reached", time(&TargetTime::reached), reached_text},
-                   {.name = "cut_off", .value = via(&Line::efforts, &Efforts::cut_off)},
-                   {.name = "stopped_at_target", .value = via(&Line::efforts, &Efforts::stopped)},
-                   {.name = "fraction", .value = time(&TargetTime::fraction)},
-                   {.name = "fraction_lo", .value = share(&Interval::lo)},
-                   {.name = "fraction_hi", .value = share(&Interval::hi)},
-                   seconds("median_s", "median", &TargetTime::median),
-                   restricted,
-                   {.name = "restricted_mean_se", .value = time(&TargetTime::restricted_error)},
-                   {.name = "budget_s", .value = budget},
-                   seconds("restart_s", "with restarts", &TargetTime::expected_with_restarts)});
+  append(columns,
+         {{"target_pct", "target", via(&Line::target, shown_percent), target_text_of},
+          {.name = "target_origin", .value = via(&Line::target, &TargetChoice::origin)},
+          {.name = "target_dense_runs", .value = via(&Line::target, &TargetChoice::dense_runs)},
+          {.name = "target_stored", .value = via(&Line::target, &TargetChoice::is_stored)},
+          {.name = "runs", .value = time(&TargetTime::n)},
+          {"reached", "reached", time(&TargetTime::reached), reached_text},
+          {.name = "cut_off", .value = via(&Line::efforts, &Efforts::cut_off)},
+          {.name = "stopped_at_target", .value = via(&Line::efforts, &Efforts::stopped)},
+          {.name = "fraction", .value = time(&TargetTime::fraction)},
+          {.name = "fraction_lo", .value = share(&Interval::lo)},
+          {.name = "fraction_hi", .value = share(&Interval::hi)},
+          {"median_s", "median", time(&TargetTime::median), median_text},
+          {.name = "median_s_lo", .value = time(&TargetTime::median_lo)},
+          {.name = "median_s_hi", .value = time(&TargetTime::median_hi)},
+          {"restricted_mean_s", "restricted mean", time(&TargetTime::restricted_mean),
+           restricted_mean_text},
+          {.name = "restricted_mean_se", .value = time(&TargetTime::restricted_error)},
+          {.name = "restricted_mean_half", .value = time(&TargetTime::restricted_half)},
+          {.name = "budget_s", .value = budget},
+          {"restart_s", "with restarts", time(&TargetTime::expected_with_restarts), restarts_text},
+          {.name = "restart_s_half", .value = time(&TargetTime::restarts_half)}});
   append(columns, ratio_columns<Line>("steps_ratio", "steps ratio", &Line::steps));
   auto step_time = ratio_columns<Line>("step_time_ratio", "× step-time ratio", &Line::step_time);
   step_time.front().text = [steps](const Line& line) { return steps.step_time_text(line); };
@@ -142,6 +158,10 @@ std::vector<std::string> target_notes(const Lines& lines, const StepLetters& ste
     origins.insert(fmt::format("target {}: {}", target_text_of(line), line.target.origin));
   }
   notes.insert(notes.end(), origins.begin(), origins.end());
+  const auto moves = [](const TargetRow& line) {
+    return line.target.dense_runs && !line.target.is_stored;
+  };
+  if (std::any_of(lines.begin(), lines.end(), moves)) notes.emplace_back(kTargetMoves);
   if (steps.composed != 0) {
     notes.push_back(
         fmt::format("{}: the speedup is composed: steps from accuracy runs, step times from timing "
@@ -170,7 +190,7 @@ std::vector<std::string> target_notes(const Lines& lines, const StepLetters& ste
   if (!lines.empty()) {
     notes.emplace_back(
         "reached: by the images that judge (held-out ones if there are any), with Wilson's 95 % "
-        "interval; median: Kaplan and Meier's");
+        "interval; median: Kaplan and Meier's, from six runs on with an interval");
     notes.emplace_back(
         "restricted mean: the mean of min(time, the time that all rows were watched for); with "
         "restarts: all time over successes");

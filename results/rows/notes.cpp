@@ -49,6 +49,7 @@ const NoteText kNoteTexts[kNotes] = {
      "some runs are by an earlier version of their method, which differs only by rounding"},
     {"interpreted method",
      "its method is in Python: its seconds are the interpreter's too, and not compared"},
+    {"target of few runs", "its target rests on fewer than 10 dense runs"},
 };
 
 NoteLetters::NoteLetters(const std::vector<Notes>& lines, char first,

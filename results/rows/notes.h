@@ -33,6 +33,7 @@ enum Note {
   kShortSeconds,
   kEarlierVersion,
   kInPython,
+  kFewTargetRuns,
   kNotes
 };
 

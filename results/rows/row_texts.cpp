@@ -13,8 +13,13 @@ std::string fixed(double value, int digits) {
 
 std::string with_interval(const Summary& summary, int digits) {
   if (summary.n == 0) return "–";
-  if (!summary.half) return fmt::format("{} (n={})", fixed(summary.mean, digits), summary.n);
-  return fmt::format("{} ± {}", fixed(summary.mean, digits), fixed(*summary.half, digits));
+  return fixed(summary.mean, digits) + spread_text(summary, digits);
+}
+
+std::string spread_text(const Summary& of_runs, int digits) {
+  if (of_runs.n == 0) return "";
+  if (!of_runs.half) return fmt::format(" (n={})", of_runs.n);
+  return " ± " + fixed(*of_runs.half, digits);
 }
 
 std::string ratio_text(const Ratio& ratio) {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/numbers.h"
 #include "core/config/python_text.h"
+#include "results/rows/derived_target.h"
 #include "results/store/run_store.h"
 
 namespace approx {
@@ -280,8 +281,10 @@ void judge_ceiling(Row& row) {
     estimates.push_back(1 / (1 - saved));
   }
   if (ceilings.empty()) return;
-  row.ceiling = quantile(ceilings, 0.5);
-  row.estimate = quantile(estimates, 0.5);
+  row.ceiling_of_runs = summarize(ceilings);
+  row.estimate_of_runs = summarize(estimates);
+  row.ceiling = quantile(std::move(ceilings), 0.5);
+  row.estimate = quantile(std::move(estimates), 0.5);
   row.notes[kAboveCeiling] = row.speedup.lo && *row.speedup.lo > *row.ceiling;
 }
 
@@ -310,14 +313,20 @@ Contents contents_of(const Snapshot& snapshot, const ReportOptions& options) {
   return contents;
 }
 
-void judge_target(Row& row, const std::optional<double>& given) {
+void judge_target(Row& row, const std::optional<double>& given,
+                  const std::vector<StoredTarget>& stored) {
   for (const auto* cells : {&row.cells, &row.stopped}) {
     for (const auto* cell : *cells) {
       if (cell->target) row.target = cell->target;
     }
   }
   if (given) row.target = given;
-  if (!row.target) return;
+  if (!row.target) {
+    row.stored_target = stored_target(row, stored);
+    if (row.stored_target == nullptr) return;
+    row.target = row.stored_target->share;
+    row.notes[kFewTargetRuns] = row.stored_target->runs() < kDenseRunsForATarget;
+  }
   std::vector<double> times;
   for (const auto& [cell, run] : target_runs(row, *row.target)) {
     const auto& evaluations = cell->judged();
@@ -361,7 +370,7 @@ void RowSet::judge() {
     judge_accuracy(row);
     judge_loss(row);
     judge_time(row);
-    judge_target(row, target_);
+    judge_target(row, target_, contents_.targets);
     judge_throughput(row);
     judge_ceiling(row);
     judge_realisation(row);
@@ -483,14 +492,22 @@ bool RowSet::tuned_rates_differ() const {
 
 void RowSet::judge_throughput(Row& row) const {
   if (row.notes[kInPython]) return;
-  std::vector<double> speeds;
-  const auto add = [&](const Run& run, double ns) {
+  std::vector<double> speeds, of_runs;
+  const auto add_run = [&](const Run& run, const std::vector<double>& step_ns) {
+    if (step_ns.empty()) return;
     const int64_t images = run.batch_images.value_or(row.first->config.batch_size);
-    speeds.push_back(static_cast<double>(images) * kNsPerSecond / ns);
+    std::vector<double> of_run;
+    for (const double ns : step_ns) {
+      of_run.push_back(static_cast<double>(images) * kNsPerSecond / ns);
+    }
+    speeds.insert(speeds.end(), of_run.begin(), of_run.end());
+    of_runs.push_back(quantile(std::move(of_run), 0.5));
   };
   const auto add_blocks = [&](const Row& timed, double BlockPair::*ns) {
     for (const auto& [cell, run] : timed.timings) {
-      for (const auto& pair : run->measured->blocks) add(*run, pair.*ns);
+      std::vector<double> blocks;
+      for (const auto& pair : run->measured->blocks) blocks.push_back(pair.*ns);
+      add_run(*run, blocks);
     }
   };
   add_blocks(row, &BlockPair::approx_ns);
@@ -502,11 +519,13 @@ void RowSet::judge_throughput(Row& row) const {
   }
   if (speeds.empty()) {
     for (const auto& [cell, run] : accuracy_runs(row, /*diverged=*/false)) {
-      if (run->step_ns_median && *run->step_ns_median > 0) add(*run, *run->step_ns_median);
+      if (run->step_ns_median && *run->step_ns_median > 0) add_run(*run, {*run->step_ns_median});
     }
     row.notes[kShared] = !speeds.empty();
   }
-  if (!speeds.empty()) row.images_per_s = quantile(speeds, 0.5);
+  if (speeds.empty()) return;
+  row.images_per_s = quantile(std::move(speeds), 0.5);
+  row.images_of_runs = summarize(of_runs);
 }
 
 }  // namespace approx

@@ -67,11 +67,15 @@ struct Row {
   // speedup if each product took time in proportion to its remaining multiply-accumulates, as
   // papers estimate. From timing runs that have both.
   std::optional<double> ceiling, estimate;
+  Summary ceiling_of_runs, estimate_of_runs;  // one value a timing run; both above are medians
   std::optional<double> target;
+  // The stored target that `target` is; null where the experiment says it or it was asked for.
+  const StoredTarget* stored_target = nullptr;
   Summary time_to_target;  // s, over the runs that reached it
   int64_t target_runs = 0;
-  double target_budget = 0;  // s, the longest training among the runs
-  std::optional<double> images_per_s;
+  double target_budget = 0;            // s, the longest training among the runs
+  std::optional<double> images_per_s;  // the median over all blocks, or over accuracy runs
+  Summary images_of_runs;              // the median of each run
   Notes notes = {};
 
   int64_t planned() const { return static_cast<int64_t>(cells.size() + stopped.size()); }
@@ -228,6 +232,10 @@ std::string fixed(double value, int digits);
 
 // The mean of a summary as text: "91.20 ± 0.31", "91.20 (n=1)", "–".
 std::string with_interval(const Summary& summary, int digits);
+
+// The spread behind a number as text, of a summary of the runs that it comes from: " ± 0.31",
+// " (n=1)" where runs have no spread, "" without runs.
+std::string spread_text(const Summary& of_runs, int digits);
 
 // A ratio as text: "1.09× [1.07, 1.11]", "1.09× (n=1)", "–".
 std::string ratio_text(const Ratio& ratio);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/experiment/iso_time.h"
+#include "results/rows/derived_target.h"
 
 namespace approx {
 namespace {
@@ -12,22 +13,18 @@ namespace {
 // The share that the runs of a group are to reach.
 std::optional<TargetChoice> choose_target(const Row& row, const ReportOptions& options) {
   if (options.target) return TargetChoice{*options.target, "given"};
-  if (row.target) return TargetChoice{*row.target, "the experiment's"};
-  if (row.dense == nullptr) return std::nullopt;
-  std::vector<double> best;
-  for (const auto& [cell, run] : accuracy_runs(*row.dense, /*diverged=*/false)) {
-    double highest = 0;
-    for (const auto& evaluation : cell->judged()) {
-      highest = std::max(highest, evaluation.value);
-    }
-    best.push_back(highest);
+  const StoredTarget* stored = row.stored_target;
+  if (row.target && stored == nullptr) return TargetChoice{*row.target, "the experiment's"};
+  // Another margin is another question.
+  if (stored != nullptr && (!options.margin || options.margin->text() == stored->margin)) {
+    return TargetChoice{stored->share, stored->origin(), stored->runs(), /*is_stored=*/true};
   }
-  if (best.empty()) return std::nullopt;
+  if (row.dense == nullptr) return std::nullopt;
   const Margin margin = options.margin.value_or(kUsualMargin);
-  const double median = quantile(best, 0.5);
-  const double share = median - margin.points(100 - 100 * median) / 100;
-  return TargetChoice{share, fmt::format("median best of {} dense {} less {}", best.size(),
-                                         best.size() == 1 ? "run" : "runs", margin.text())};
+  const auto derived = derive_target(*row.dense, margin);
+  if (!derived) return std::nullopt;
+  return TargetChoice{derived->share, target_origin(derived->runs(), margin.text()),
+                      derived->runs()};
 }
 
 Efforts efforts_of(const Row& row, double share) {
@@ -138,8 +135,13 @@ std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& optio
     if (is_exact_control(row.first->method_label)) continue;
     const auto target = choose_target(row, options);
     if (!target) continue;
-    TargetRow next{.row = &row, .target = *target, .efforts = efforts_of(row, target->share)};
+    TargetRow next{.row = &row,
+                   .notes = row.notes,
+                   .target = *target,
+                   .efforts = efforts_of(row, target->share)};
     if (next.efforts.seconds.empty()) continue;
+    next.notes[kFewTargetRuns] =
+        target->dense_runs.value_or(kDenseRunsForATarget) < kDenseRunsForATarget;
     const Group group = group_of(row);
     for (const auto& each : target_runs(row, target->share)) hosts[group].insert(each.run->host_id);
     for (const auto& attempt : next.efforts.seconds) {
@@ -156,14 +158,15 @@ std::vector<TargetRow> target_rows(const RowSet& set, const ReportOptions& optio
     const Group group = group_of(*next.row);
     next.budget = budgets.contains(group) ? budgets.at(group) : longest.at(group);
     // A training that diverged is begun anew as soon as it has.
-    const auto restarts = time_to_target(next.efforts.seconds).expected_with_restarts;
+    const auto restarts = time_to_target(next.efforts.seconds);
     for (const size_t at : next.efforts.diverged) {
       next.efforts.seconds[at].time = std::max(next.efforts.seconds[at].time, next.budget);
     }
     next.machines = static_cast<int64_t>(hosts.at(group).size());
     next.time = time_to_target(next.efforts.seconds,
                                next.machines == 1 ? std::optional(next.budget) : std::nullopt);
-    next.time.expected_with_restarts = restarts;
+    next.time.expected_with_restarts = restarts.expected_with_restarts;
+    next.time.restarts_half = restarts.restarts_half;
     compare_with_dense(next);
   }
   return rows;

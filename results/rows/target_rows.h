@@ -22,6 +22,9 @@ Group group_of(const Row& row);
 struct TargetChoice {
   double share = 0;
   std::string origin;  // where the target comes from, for people
+  // Exact trainings from which it was derived; none if it was given or an experiment says it.
+  std::optional<int64_t> dense_runs = {};
+  bool is_stored = false;  // derived before, and stored with its provenance
 };
 
 // The target as a percentage without rounding noise: 48.37, not 48.370000000000005.
@@ -48,6 +51,7 @@ enum class StepTimes { kNone, kTimingRuns, kAccuracyRuns };
 
 struct TargetRow {
   const Row* row = nullptr;
+  Notes notes = {};  // of its row, and of its target
   TargetChoice target;
   Efforts efforts;
   TargetTime time;
@@ -86,6 +90,10 @@ inline constexpr const char* kWhyNoSpeedup =
     "no speedup to the target if a run of some pair did not arrive: the others alone would flatter "
     "methods that fail more often. None either if both runs of every pair arrived at the same "
     "evaluation, since nothing is known between evaluations";
+
+// The note below a table with a target that is derived and not stored.
+inline constexpr const char* kTargetMoves =
+    "a derived target moves with the dense runs until approxtrain db target stores it";
 
 // The note below every table of these times.
 inline constexpr const char* kNotIsolated =

@@ -1,7 +1,11 @@
 #include "results/stats/time_to_target.h"
 
 #include <algorithm>
+#include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/normal.hpp>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <utility>
 
 namespace approx {
@@ -59,6 +63,38 @@ std::pair<double, double> restricted_mean(const std::vector<SurvivalStep>& curve
   return {area + end, variance};
 }
 
+// The standard deviation of n estimates that each leave one attempt out, scaled to the error of the
+// estimate from all (Efron and Tibshirani 1993, section 11.2).
+std::optional<double> restarts_half(std::span<const Attempt> attempts, double total,
+                                    int64_t reached, double confidence) {
+  if (reached < 2) return std::nullopt;
+  std::vector<double> without;
+  for (const Attempt& attempt : attempts) {
+    without.push_back((total - attempt.time) / static_cast<double>(reached - attempt.reached));
+  }
+  const auto n = static_cast<double>(without.size());
+  return t_quantile(n - 1, confidence) * *summarize(without).sd * (n - 1) / std::sqrt(n);
+}
+
+// Sets the interval of the median.
+void bound_median(TargetTime& result, std::span<const Attempt> attempts, double confidence) {
+  // So many of the least and of the greatest times lie outside with the confidence that is asked.
+  const boost::math::binomial half(static_cast<double>(result.n), 0.5);
+  int64_t outside = 0;
+  while (2 * cdf(half, static_cast<double>(outside)) <= 1 - confidence) ++outside;
+  if (outside == 0) return;
+  std::vector<double> least, most;
+  for (const Attempt& attempt : attempts) {
+    least.push_back(attempt.time);
+    most.push_back(attempt.reached ? attempt.time : std::numeric_limits<double>::infinity());
+  }
+  std::ranges::sort(least);
+  std::ranges::sort(most, std::greater<>());
+  const auto at = static_cast<size_t>(outside - 1);
+  result.median_lo = least[at];
+  if (std::isfinite(most[at])) result.median_hi = most[at];
+}
+
 // The logarithms of a ratio and its limits.
 struct LogRatio {
   double mid, lo, hi;
@@ -90,6 +126,7 @@ TargetTime time_to_target(std::span<const Attempt> attempts, std::optional<doubl
   result.fraction = static_cast<double>(result.reached) / static_cast<double>(result.n);
   if (result.reached > 0) {
     result.expected_with_restarts = total / static_cast<double>(result.reached);
+    result.restarts_half = restarts_half(attempts, total, result.reached, confidence);
   }
 
   std::vector<Attempt> sorted(attempts.begin(), attempts.end());
@@ -102,13 +139,18 @@ TargetTime time_to_target(std::span<const Attempt> attempts, std::optional<doubl
     result.median = step.time;
     break;
   }
+  bound_median(result, attempts, confidence);
 
   const bool ends_at_zero = !result.curve.empty() && result.curve.back().survival == 0;
   if (budget && (*budget <= result.longest || ends_at_zero)) {
     const auto [mean, variance] = restricted_mean(result.curve, *budget);
     result.restricted_mean = mean;
     const bool any_before = !result.curve.empty() && result.curve.front().time < *budget;
-    if (result.n > 1 && any_before) result.restricted_error = std::sqrt(variance);
+    if (result.n > 1 && any_before) {
+      result.restricted_error = std::sqrt(variance);
+      result.restricted_half =
+          boost::math::quantile(boost::math::normal(), 0.5 + confidence / 2) * std::sqrt(variance);
+    }
   }
   return result;
 }

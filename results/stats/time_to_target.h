@@ -40,6 +40,10 @@ struct TargetTime {
   double longest = 0;  // the longest time of all attempts; the curve ends there
   // The first time by which half of the attempts have reached it; none if they do not.
   std::optional<double> median;
+  // Its interval by the sign test, from order statistics. It needs six attempts for 95 %. An
+  // attempt that stopped counts with its own time for the lower end and as endless for the upper
+  // one. So the interval is exact without early stops, and wider with them. An endless end is none.
+  std::optional<double> median_lo, median_hi;
   // The mean of min(time to target, budget): the area under the curve up to the budget. None
   // without a budget, and where the curve ends above 0 before the budget.
   std::optional<double> restricted_mean;
@@ -47,9 +51,13 @@ struct TargetTime {
   // the correction for few events). None for one attempt, and if no attempt reached the target
   // before the budget, since the spread is then unknown.
   std::optional<double> restricted_error;
+  std::optional<double> restricted_half;  // half width of the interval, by the normal quantile
   // The expected running time (Hansen et al. 2009): each failed attempt is followed by another one.
   // It is the sum of all times over the number of successes. None if no attempt succeeded.
   std::optional<double> expected_with_restarts;
+  // Half the width of its t-interval by the jackknife over attempts. None for fewer than two
+  // successes, since without the only one there is no such time.
+  std::optional<double> restarts_half;
 };
 
 // Computes the statistics of attempts; a `budget` is needed for the restricted mean. Throws

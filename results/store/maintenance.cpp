@@ -158,6 +158,29 @@ constexpr CheckRule kRules[] = {
      "JOIN experiment e USING(experiment_id) WHERE m.cell_id = c.cell_id AND "
      "(abs(coalesce(e.target_value, 9) - stop_at) < 1e-9 OR instr(e.text, 'stop_at') > 0 OR "
      "instr(e.command_line, 'stop_at') > 0))"},
+    // The columns of a stored target (kTargetColumns in results/records/targets.h) by position.
+    {"derived targets follow from their runs",
+     "WITH stored AS MATERIALIZED (SELECT study_run_id, iif(json_valid(v.value), v.value, '[]') "
+     "AS line FROM study_run, json_each(iif(json_valid(content), content, '{}'), '$.rows') v "
+     "WHERE name = 'target'), "
+     "lines AS MATERIALIZED (SELECT study_run_id, json_extract(line, '$[0]') AS network, "
+     "json_extract(line, '$[1]') AS dataset, json_extract(line, '$[2]') AS setting, "
+     "json_extract(line, '$[4]') AS run_key, json_extract(line, '$[5]') AS started_utc, "
+     "json_extract(line, '$[7]') AS best, json_extract(line, '$[8]') AS median, "
+     "json_extract(line, '$[9]') AS target, json_extract(line, '$[10]') AS margin, "
+     "json_extract(line, '$[11]') AS runs FROM stored) "
+     "SELECT 'study run ' || study_run_id || ': no finished exact run ' || "
+     "coalesce(run_key, '?') || ' of ' || coalesce(started_utc, '?') || ' has the accuracy ' || "
+     "coalesce(best, '?') FROM lines l WHERE NOT EXISTS (SELECT 1 FROM cell c JOIN run r "
+     "USING(cell_id) JOIN metric m USING(run_id) WHERE c.run_key = l.run_key AND "
+     "c.method = 'dense' AND r.state = 'finished' AND r.started_utc = l.started_utc AND "
+     "m.name = 'accuracy' AND abs(m.value - l.best) < 1e-9) UNION ALL "
+     "SELECT 'study run ' || study_run_id || ': the target of ' || coalesce(network, '?') || "
+     "' is not the median of its ' || count(*) || ' runs less the margin' FROM lines "
+     "GROUP BY study_run_id, network, dataset, setting HAVING coalesce("
+     "2 * sum(best <= median + 1e-9) < count(*) OR 2 * sum(best >= median - 1e-9) < count(*) OR "
+     "min(abs(median - margin / 100.0 - target) < 1e-9) = 0 OR min(runs) <> count(*) OR "
+     "max(runs) <> count(*), 1)"},
     {"what ended early is marked",
      "WITH ends AS (SELECT r.run_id, r.state, r.error, c.stop_at, CASE WHEN json_valid(recipe) "
      "THEN "

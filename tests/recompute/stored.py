@@ -419,11 +419,16 @@ class Row:
         return ratio_of_logs(logs)
 
     def bounds(self):
-        """(ceiling, estimate) of the speedup: medians over its timing runs that have counts.
-        Several ranks have none: they gain by what they do not send, too."""
+        """(ceiling, estimate) of the speedup: medians over its timing runs that have counts."""
+        return tuple(float(numpy.median(values)) if values else None
+                     for values in self.bounds_of_runs())
+
+    def bounds_of_runs(self):
+        """(ceilings, estimates), one a timing run. Several ranks have none: they gain by what they
+        do not send, too."""
         ceilings, estimates = [], []
         if self.first.dense or self.first.config.get("ranks", 1) > 1:
-            return None, None
+            return ceilings, estimates
         for cell in self.cells:
             run = cell.run
             if cell.purpose != "timing" or run is None or not (
@@ -446,9 +451,7 @@ class Row:
             if layers and phases and touched < 1 and saved < 1:
                 ceilings.append(1 / (1 - touched))
                 estimates.append(1 / (1 - saved))
-        if not ceilings:
-            return None, None
-        return float(numpy.median(ceilings)), float(numpy.median(estimates))
+        return ceilings, estimates
 
     def left_out(self, cell, of_approximated=False):
         """Percent of the multiply-accumulates that its run left out, None without counts."""
@@ -480,17 +483,21 @@ class Row:
                      for each in (ratio, low, high)) + (n,)
 
     def images_per_s(self, rows):
-        """(median, whether it is of timing runs)."""
+        """(median, whether it is of timing runs, the median of each run)."""
         batch = self.first.batch_size
-        speeds = [batch * SECOND / ours for pairs in self.block_pairs() for _, ours in pairs]
-        if not speeds and self.dense is self:
-            speeds = [batch * SECOND / dense for row in rows if row.dense is self
-                      for pairs in row.block_pairs() for dense, _ in pairs]
-        isolated = bool(speeds)
+        runs = [[ours for _, ours in pairs] for pairs in self.block_pairs()]
+        if not runs and self.dense is self:
+            runs = [[dense for dense, _ in pairs] for row in rows if row.dense is self
+                    for pairs in row.block_pairs()]
+        isolated = bool(runs)
+        if not runs:
+            runs = [[cell.run.step_ns_median] for cell in self.trained()
+                    if cell.run.step_ns_median]
+        speeds = [[batch * SECOND / ns for ns in run] for run in runs]
         if not speeds:
-            speeds = [batch * SECOND / cell.run.step_ns_median for cell in self.trained()
-                      if cell.run.step_ns_median]
-        return (float(numpy.median(speeds)), int(isolated)) if speeds else (None, None)
+            return None, None, []
+        return (float(numpy.median(sum(speeds, []))), int(isolated),
+                [float(numpy.median(run)) for run in speeds])
 
 
 def rows_of(store, cells=None):

@@ -19,6 +19,10 @@ def triple(name, ratio):
     return {name: ratio[0], name + "_lo": ratio[1], name + "_hi": ratio[2]}
 
 
+def spread(name, of_runs):
+    return {name + "_half": half_width(of_runs), name + "_runs": len(of_runs) or None}
+
+
 def labels(row):
     first = row.first
     return {"network": first.network_label, "dataset": first.dataset,
@@ -30,8 +34,9 @@ def expected_table(rows):
     for row, (p, adjusted) in zip(rows, tests):
         finals, bests, losses = row.finals(), row.bests(), row.losses()
         reached, tried, longest = row.times_to_target()
-        images, isolated = row.images_per_s(rows)
+        images, isolated, of_runs = row.images_per_s(rows)
         speedup, (ceiling, estimate) = row.speedup(), row.bounds()
+        ceilings, estimates = row.bounds_of_runs()
         has_target = row.target is not None
         finished, diverged = in_state(row, "finished"), in_state(row, "diverged")
         failed = in_state(row, "failed", "oom", "timeout")
@@ -50,7 +55,10 @@ def expected_table(rows):
             "target_reached": len(reached) if has_target else None,
             "target_runs": tried if has_target else None,
             "target_budget_s": longest if has_target and tried else None,
+            "time_to_target_s_half": half_width(reached) if has_target else None,
             "images_per_s": images, "images_per_s_isolated": isolated,
+            **spread("images_per_s", of_runs), **spread("speedup_ceiling", ceilings),
+            **spread("speedup_estimated", estimates),
             "planned": len(row.cells), "finished": finished, "diverged": diverged,
             "failed": failed, "missing": len(row.cells) - finished - diverged - failed,
             "speedup_ceiling": ceiling, "speedup_estimated": estimate,
@@ -98,6 +106,11 @@ def target_share(row, points):
     return float(numpy.median(best)) - points(row) / 100 if best else None
 
 
+def runs_of_target(row):
+    """How many exact trainings a derived target rests on; None for one that is told."""
+    return len(row.dense.trained()) if row.target is None else None
+
+
 def wilson(successes, n):
     interval = scipy.stats.binomtest(successes, n).proportion_ci(0.95, method="wilson")
     return interval.low, interval.high
@@ -129,6 +142,25 @@ def survival(times, arrived, budget):
                    if time < budget and risk > hits)
     error = math.sqrt(variance) if len(times) > 1 and len(edges) > 2 else None
     return median, sum(areas), error
+
+
+def median_interval(times, arrived):
+    """By the sign test: SciPy's quantile of the number of times below the median."""
+    outside = int(scipy.stats.binom.ppf(0.025, len(times), 0.5))
+    if not outside:
+        return None, None
+    greatest = sorted((time if hit else math.inf for time, hit in zip(times, arrived)))[-outside]
+    return sorted(times)[outside - 1], greatest if math.isfinite(greatest) else None
+
+
+def restarts_half(times, arrived):
+    """Of all time over the successes, by leaving one attempt out at a time."""
+    n, total, hits = len(times), sum(times), sum(arrived)
+    if hits < 2:
+        return None
+    without = [(total - time) / (hits - hit) for time, hit in zip(times, arrived)]
+    error = math.sqrt((n - 1) / n * sum((each - mean(without)) ** 2 for each in without))
+    return scipy.stats.t.ppf(0.975, n - 1) * error
 
 
 def product_of(first, second):
@@ -164,6 +196,7 @@ def target_rows(rows, points):
         row, group = line.row, line.row.first.key[:3]
         line.budget, line.machines = budgets.get(group, longest[group]), len(hosts[group])
         line.restart = sum(line.times) / sum(line.arrived) if any(line.arrived) else None
+        line.restart_half = restarts_half(line.times, line.arrived)
         line.times = [max(time, line.budget) if diverged else time
                       for time, diverged in zip(line.times, line.diverged)]
         line.steps = line.step_time = line.speedup = (None, None, None)
@@ -207,15 +240,20 @@ def expected_tta(rows, points):
         n, reached = len(line.times), sum(line.arrived)
         low, high = wilson(reached, n)
         median, restricted, error = survival(line.times, line.arrived, line.budget)
+        shortest, greatest = median_interval(line.times, line.arrived)
         budget = line.budget
         if line.machines > 1:  # what all were watched for is then no one time
             restricted = error = budget = None
         yield {
-            **labels(line.row), "target_pct": 100 * line.share, "runs": n, "reached": reached,
+            **labels(line.row), "target_pct": 100 * line.share,
+            "target_dense_runs": runs_of_target(line.row), "target_stored": 0,
+            "runs": n, "reached": reached,
             "fraction": reached / n, "fraction_lo": low, "fraction_hi": high, "median_s": median,
+            "median_s_lo": shortest, "median_s_hi": greatest,
             "restricted_mean_s": restricted, "restricted_mean_se": error,
+            "restricted_mean_half": error and scipy.stats.norm.ppf(0.975) * error,
             "cut_off": line.cut_off, "stopped_at_target": 0,
-            "budget_s": budget, "restart_s": line.restart,
+            "budget_s": budget, "restart_s": line.restart, "restart_s_half": line.restart_half,
             "pairs": line.pairs, "pairs_arrived": line.both, "same_evaluation": int(line.alike),
             **triple("steps_ratio", line.steps), **triple("step_time_ratio", line.step_time),
             **triple("speedup", line.speedup),

@@ -34,14 +34,14 @@ TEST_F(ReportTest, OneSeedHasNoInterval) {
   fill({accuracy("dense", 0, {0.75}), accuracy("zero", 0, {0.6875})});
   EXPECT_EQ(
       render(made("table", path_), "md"),
-      R"(| network | data set | schedule | method      | n   | accuracy %  | best %      | loss vs dense, pp | speedup vs exact | speedup (not isolated) | time to target | images/s | runs |
-|---------|----------|----------|-------------|-----|-------------|-------------|-------------------|------------------|------------------------|----------------|----------|------|
-| LeNet   | mnist    |          | dense [a,b] | 1   | 75.00 (n=1) | 75.00 (n=1) | –                 | –                | –                      | –              | 10000.0  | 1/1  |
-| LeNet   | mnist    | all      | zero [a,b]  | 1   | 68.75 (n=1) | 68.75 (n=1) | 6.25 (n=1)        | –                | 1.00× (n=1)            | –              | 10000.0  | 1/1  |
+      R"(| network | data set | schedule | method      | n   | accuracy %  | best %      | loss vs dense, pp | speedup vs exact | speedup (not isolated) | time to target | images/s      | runs |
+|---------|----------|----------|-------------|-----|-------------|-------------|-------------------|------------------|------------------------|----------------|---------------|------|
+| LeNet   | mnist    |          | dense [a,b] | 1   | 75.00 (n=1) | 75.00 (n=1) | –                 | –                | –                      | –              | 10000.0 (n=1) | 1/1  |
+| LeNet   | mnist    | all      | zero [a,b]  | 1   | 68.75 (n=1) | 68.75 (n=1) | 6.25 (n=1)        | –                | 1.00× (n=1)            | –              | 10000.0 (n=1) | 1/1  |
 
 - a: fewer than 5 seeds; one seed has no interval
 - b: images/s of runs that may have shared the machine
-- ±, [ ]: 95 % intervals
+- ±, [ ]: 95 % intervals. Images/s, ceiling and estimated are medians, with ± over runs
 )");
 }
 
@@ -64,6 +64,12 @@ TEST_F(ThreeSeeds, NumbersAreThoseComputedByHand) {
   EXPECT_DOUBLE_EQ(real(table, "zero", "speedup_not_isolated"), 1);
   EXPECT_DOUBLE_EQ(real(table, "dense", "time_to_target_s"), 1.5);
   EXPECT_EQ(count(table, "dense", "target_reached"), 2);
+  // t(1) = 12.7062: times 1 and 2 s; images/s 2500 and 5000; both at half their difference.
+  EXPECT_NEAR(real(table, "dense", "time_to_target_s_half"), 12.7062 / 2, 1e-4);
+  EXPECT_EQ(at(table, "zero", "time_to_target_s_half"), Field()) << "one run reached it";
+  EXPECT_NEAR(real(table, "dense", "images_per_s_half"), 12.7062 * 1250, 0.1);
+  EXPECT_EQ(count(table, "dense", "images_per_s_runs"), 2);
+  EXPECT_DOUBLE_EQ(real(table, "zero", "images_per_s_half"), 0);
   EXPECT_DOUBLE_EQ(real(table, "zero", "time_to_target_s"), 2);
   EXPECT_EQ(count(table, "zero", "target_reached"), 1);
   EXPECT_DOUBLE_EQ(real(table, "zero", "images_per_s"), 10000);
@@ -77,15 +83,15 @@ TEST_F(ThreeSeeds, Markdown) {
   fill_three();
   EXPECT_EQ(
       render(made("table", path_), "md"),
-      R"(| network | data set | schedule | method     | n   | accuracy %    | best %        | loss vs dense, pp | speedup vs exact | speedup (not isolated) | time to target      | images/s | runs |
-|---------|----------|----------|------------|-----|---------------|---------------|-------------------|------------------|------------------------|---------------------|----------|------|
-| LeNet   | mnist    |          | dense [a]  | 3   | 81.25 ± 15.53 | 81.25 ± 15.53 | –                 | –                | –                      | 1.5 s (2/3 reached) | 3750.0   | 3/3  |
-| LeNet   | mnist    | all      | zero [a,b] | 3   | 72.92 ± 17.93 | 75.00 ± 15.53 | 8.33 ± 8.96       | 2.83× (n=2)      | 1.00× [1.00, 1.00]     | 2.0 s (1/3 reached) | 10000.0  | 5/5  |
+      R"(| network | data set | schedule | method     | n   | accuracy %    | best %        | loss vs dense, pp | speedup vs exact | speedup (not isolated) | time to target            | images/s         | runs |
+|---------|----------|----------|------------|-----|---------------|---------------|-------------------|------------------|------------------------|---------------------------|------------------|------|
+| LeNet   | mnist    |          | dense [a]  | 3   | 81.25 ± 15.53 | 81.25 ± 15.53 | –                 | –                | –                      | 1.5 ± 6.4 s (2/3 reached) | 3750.0 ± 15882.8 | 3/3  |
+| LeNet   | mnist    | all      | zero [a,b] | 3   | 72.92 ± 17.93 | 75.00 ± 15.53 | 8.33 ± 8.96       | 2.83× (n=2)      | 1.00× [1.00, 1.00]     | 2.0 s (1/3 reached)       | 10000.0 ± 0.0    | 5/5  |
 
 - a: fewer than 5 seeds; one seed has no interval
 - b: its speedup was timed in fewer than 5 processes; one process has no interval
 - target: 80 % accuracy
-- ±, [ ]: 95 % intervals
+- ±, [ ]: 95 % intervals. Images/s, ceiling and estimated are medians, with ± over runs
 - p: exact sign-flip test against no difference from dense, Holm-adjusted over the one loss that was declared, which takes 6 seeds before any can be below 0.05
 - speedup vs exact: over this program's best exact step, which has kernels of its own; vs stock: no timing with operators = library of this step on this machine
 )");
@@ -103,17 +109,19 @@ TEST_F(ThreeSeeds, Csv) {
             "loss_pairs,loss_p,loss_p_holm,speedup,speedup_lo,speedup_hi,speedup_vs_stock,"
             "speedup_vs_stock_lo,speedup_vs_stock_hi,speedup_vs_stock_missing,speedup_block_pairs,"
             "speedup_runs,speedup_not_isolated,speedup_not_isolated_lo,speedup_not_isolated_hi,"
-            "target,time_to_target_s,target_reached,target_runs,target_budget_s,images_per_s,"
+            "target,time_to_target_s,time_to_target_s_half,target_reached,target_runs,"
+            "target_budget_s,images_per_s,images_per_s_half,images_per_s_runs,"
             "images_per_s_isolated,planned,finished,diverged,failed,missing,notes,"
-            "speedup_ceiling,speedup_estimated,compute_reduction_pct,realisation,realisation_lo,"
-            "realisation_hi\n"
+            "speedup_ceiling,speedup_ceiling_half,speedup_ceiling_runs,speedup_estimated,"
+            "speedup_estimated_half,speedup_estimated_runs,compute_reduction_pct,realisation,"
+            "realisation_lo,realisation_hi\n"
             "LeNet,mnist,,dense,,,3,81.25,15.5258,6.25,81.25,15.5258,,,0,,,,,,,,,no "
-            "timing with operators = library of this step on this machine,0,0,,,,0.8,1.5,2,3,2,"
-            "3750,1,3,3,0,0,0,few seeds,,,,,,\n"
+            "timing with operators = library of this step on this machine,0,0,,,,0.8,1.5,6.3531,2,"
+            "3,2,3750,15882.7559,2,1,3,3,0,0,0,few seeds,,,,,,,,,,\n"
             "LeNet,mnist,all,zero,,,3,72.9166,17.9277,7.2168,75,15.5258,8.3333,8.9638,3,0.25,0.25,"
             "2.8284,0.0345,231.2167,,,,no timing with operators = library of this step on this "
-            "machine,2,2,1,1,1,0.8,2,1,3,2,10000,1,5,5,0,0,0,few seeds; few "
-            "processes,,,,,,\n");
+            "machine,2,2,1,1,1,0.8,2,,1,3,2,10000,0,2,1,5,5,0,0,0,few seeds; few "
+            "processes,,,,,,,,,,\n");
 }
 
 TEST_F(ThreeSeeds, JsonHasTheSameRows) {

@@ -31,8 +31,8 @@ TEST_F(ReportTest, TheCeilingAndTheEstimateOfASpeedup) {
   EXPECT_NEAR(real(table, "zero", "speedup_ceiling"), 1 / (1 - 0.5 * 0.6), 1e-12);
   EXPECT_NEAR(real(table, "zero", "speedup_estimated"), 1 / (1 - 0.5 * 0.45), 1e-12);
   const std::string text = render(table, "md");
-  EXPECT_NE(text.find("| ceiling | *estimated* |"), std::string::npos) << text;
-  EXPECT_NE(text.find("*1.29×*"), std::string::npos) << text;
+  EXPECT_NE(text.find("| ceiling     | *estimated*   |"), std::string::npos) << text;
+  EXPECT_NE(text.find("*1.29× (n=1)*"), std::string::npos) << text;
   // 45 of 100 multiply-accumulates are left out, and a third of the time.
   EXPECT_NEAR(real(table, "zero", "compute_reduction_pct"), 45, 1e-12);
   EXPECT_NEAR(real(table, "zero", "realisation"), (1 - 1 / 1.5) / 0.45, 1e-12);

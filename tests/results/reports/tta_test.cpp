@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "results/rows/derived_target.h"
+#include "results/rows/target_rows.h"
 #include "results/store/maintenance.h"
 #include "tests/results/reports/report_test.h"
 
@@ -260,6 +262,136 @@ TEST_F(ReportTest, WithoutATargetItComesFromDense) {
   EXPECT_NEAR(real(table, "zero", "target_pct"), 70, 1e-9);
   EXPECT_EQ(std::get<std::string>(at(table, "zero", "target_origin")),
             "median best of 1 dense run less 5 points");
+}
+
+// Twelve exact trainings whose best accuracies are 80, 81 ... 91 %, and two of a method.
+class DerivedTargets : public ReportTest {
+ protected:
+  void fill_twelve(int64_t seeds = 12) {
+    std::vector<Ran> runs;
+    for (int64_t seed = 0; seed < seeds; ++seed) {
+      runs.push_back(accuracy("dense", seed, {0.80 + 0.01 * static_cast<double>(seed), 0.5}));
+    }
+    for (int64_t seed = 0; seed < 2; ++seed) runs.push_back(accuracy("zero", seed, {0.6, 0.9}));
+    fill(runs);
+  }
+
+  // As `db target` does.
+  void store_target(const Margin& margin, const std::string& asked = "") {
+    const Snapshot snapshot(path_);
+    const RowSet set(snapshot, {.experiment = asked});
+    RunStore(path_, Mode::kWrite)
+        .add_study(environment_of()["engine"],
+                   target_record(derive_targets(set, margin), margin, asked));
+  }
+};
+
+TEST_F(DerivedTargets, AreTheMedianLessTheMargin) {
+  fill_twelve();
+  {
+    const Snapshot snapshot(path_);
+    const RowSet set(snapshot, {});
+    const auto targets = derive_targets(set, 0.5);
+    ASSERT_EQ(targets.size(), 1u);
+    EXPECT_EQ(targets[0].runs(), 12);
+    EXPECT_NEAR(targets[0].median, 0.855, 1e-12);
+    EXPECT_NEAR(targets[0].share, 0.85, 1e-12);
+    const auto of_error = derive_target(*targets[0].dense, Margin::of_error(0.1));
+    EXPECT_NEAR(of_error->margin_pp, 1.45, 1e-9) << "a tenth of an error of 14.5 %";
+  }
+  store_target(0.5);
+  const Snapshot snapshot(path_);
+  const auto stored = read_targets(snapshot.db(), "");
+  ASSERT_EQ(stored.size(), 1u);
+  EXPECT_NEAR(stored[0].share, 0.85, 1e-12);
+  EXPECT_EQ(stored[0].runs(), 12);
+  EXPECT_EQ(stored[0].commits, std::set<std::string>{"abc123"});
+  EXPECT_TRUE(
+      stored[0].origin().starts_with("median best of 12 dense runs less 0.5 points, derived 20"))
+      << stored[0].origin();
+  EXPECT_TRUE(stored[0].origin().ends_with(" by commit abc123"));
+  EXPECT_EQ(check_store(path_), std::vector<std::string>());
+}
+
+// Before it is stored it moves with the exact trainings, and `report table` has no time to it.
+TEST_F(DerivedTargets, AStoredOneStaysAndIsThatOfEveryReport) {
+  fill_twelve();
+  EXPECT_EQ(at(made("table", path_), "zero", "target"), Field());
+  EXPECT_THAT(render(made("tta", path_), "md"), testing::HasSubstr(kTargetMoves));
+  store_target(0.5);
+  fill({accuracy("dense", 12, {0.99}), accuracy("dense", 13, {0.99})});
+  const Table tta = made("tta", path_), table = made("table", path_);
+  EXPECT_NEAR(real(tta, "zero", "target_pct"), 85, 1e-9);
+  EXPECT_EQ(count(tta, "zero", "target_dense_runs"), 12);
+  EXPECT_EQ(count(tta, "zero", "target_stored"), 1);
+  EXPECT_NEAR(real(table, "zero", "target"), 0.85, 1e-12);
+  EXPECT_EQ(count(table, "zero", "target_reached"), 2);
+  for (const auto& text : {render(tta, "md"), render(table, "md")}) {
+    EXPECT_THAT(text, testing::HasSubstr("median best of 12 dense runs less 0.5 points, derived"));
+    EXPECT_THAT(text, testing::Not(testing::HasSubstr("fewer than 10 dense runs")));
+    EXPECT_THAT(text, testing::Not(testing::HasSubstr(kTargetMoves)));
+  }
+  // Another margin is another question, and so is a target that is given.
+  const Table other = made("tta", path_, {.margin = Margin(1)});
+  EXPECT_NEAR(real(other, "zero", "target_pct"), 85.5, 1e-9) << "of fourteen";
+  EXPECT_EQ(count(other, "zero", "target_stored"), 0);
+  EXPECT_NEAR(real(made("tta", path_, {.target = 0.7}), "zero", "target_pct"), 70, 1e-9);
+  // Stored again, the newer one counts.
+  store_target(0.5);
+  EXPECT_EQ(count(made("tta", path_), "zero", "target_dense_runs"), 14);
+}
+
+TEST_F(DerivedTargets, FewRunsLeaveAFootnote) {
+  fill_twelve(9);
+  const auto few = [](const Table& table) {
+    return std::get<std::string>(at(table, "zero", "notes")).find("target of few runs") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(few(made("tta", path_)));
+  EXPECT_TRUE(few(made("advice", path_)));
+  EXPECT_FALSE(few(made("table", path_))) << "it has no target";
+  store_target(0.5);
+  EXPECT_TRUE(few(made("tta", path_)));
+  EXPECT_TRUE(few(made("table", path_)));
+  EXPECT_THAT(render(made("table", path_), "md"),
+              testing::HasSubstr("its target rests on fewer than 10 dense runs"));
+  EXPECT_FALSE(few(made("tta", path_, {.target = 0.7})));
+}
+
+// The experiment's own target counts before any other.
+TEST_F(DerivedTargets, AnExperimentsTargetComesFirst) {
+  fill({accuracy("dense", 0, {0.8}), accuracy("zero", 0, {0.8})}, Target{"accuracy", 0.75});
+  store_target(0.5);
+  EXPECT_EQ(std::get<std::string>(at(made("tta", path_), "zero", "target_origin")),
+            "the experiment's");
+}
+
+TEST_F(DerivedTargets, ThatOfTheAskedExperimentComesBeforeOthers) {
+  fill_twelve();
+  store_target(1, "test:one");
+  store_target(0.5);
+  EXPECT_NEAR(real(made("tta", path_), "zero", "target_pct"), 85, 1e-9);
+  EXPECT_NEAR(real(made("tta", path_, {.experiment = "test:one"}), "zero", "target_pct"), 84.5,
+              1e-9);
+}
+
+// A stored table that is none of a target, in a file of unknown origin.
+TEST_F(DerivedTargets, WhatIsNoTargetIsLeftOut) {
+  for (const char* content :
+       {"'[]'", "'{'", R"('{"rows":3}')", R"('{"rows":[[1]]}')",
+        "json_set(content, '$.rows[0][9]', 7)", R"(json_set(content, '$.rows', json('["a"]')))"}) {
+    std::filesystem::remove(path_);
+    fill_twelve();
+    store_target(0.5);
+    SQLite::Database(path_, SQLite::OPEN_READWRITE)
+        .exec(fmt::format("UPDATE study_run SET content = {} WHERE name = 'target'", content));
+    const Snapshot snapshot(path_);
+    for (const auto& target : read_targets(snapshot.db(), "")) {
+      EXPECT_EQ(target.runs(), 11) << content;
+    }
+    EXPECT_EQ(made("tta", path_).rows.size(), 2u) << content;
+    EXPECT_FALSE(check_store(path_).empty() && std::string_view(content) != "'[]'") << content;
+  }
 }
 
 // It never arrives, like one that was evaluated before it diverged.

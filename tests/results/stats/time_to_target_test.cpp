@@ -157,6 +157,49 @@ TEST(TimeToTarget, MedianIsTheFirstTimeByWhichHalfAreThere) {
 
 // A run that stops at the moment at which another arrives was still going then. By hand: one of
 // two arrives at 5, and nobody is left: 1/2. Were the stopped one out before, it would be 0.
+// The sign test of n attempts leaves out k at each end with the probability 2 P(B < k), where B
+// counts heads of n coins: 2/64 for k = 1 of 6; for n = 21, 2 P(B < 6) = 0.0266 and 2 P(B < 7) =
+// 0.078.
+TEST(TimeToTarget, TheIntervalOfAMedianIsThatOfTheSignTest) {
+  const auto six = time_to_target(all_reached({5, 1, 4, 2, 6, 3}));
+  EXPECT_EQ(six.median_lo, 1);
+  EXPECT_EQ(six.median_hi, 6);
+  const auto five = time_to_target(all_reached({5, 1, 4, 2, 3}));
+  EXPECT_FALSE(five.median_lo) << "2/32 is above 5 %";
+  EXPECT_FALSE(five.median_hi);
+  // The sixth of each side of 1 1 2 2 3 4 4 5 5 8 8 8 8 11 11 12 12 15 17 22 23.
+  const auto many = time_to_target(placebo());
+  EXPECT_EQ(many.median_lo, 4);
+  EXPECT_EQ(many.median_hi, 12);
+}
+
+// One that stopped early might have arrived at once or never.
+TEST(TimeToTarget, AStopWidensTheIntervalOfAMedian) {
+  auto attempts = all_reached({2, 3, 4, 5, 6, 7, 8, 9});
+  attempts.push_back({1, false});
+  const auto result = time_to_target(attempts);  // k = 2 of 9
+  EXPECT_EQ(result.median_lo, 2);
+  EXPECT_EQ(result.median_hi, 9);
+  for (auto& attempt : attempts) attempt.reached = attempt.time < 8;
+  EXPECT_FALSE(time_to_target(attempts).median_hi) << "two never arrived";
+}
+
+// Without each of 1 2 3 s in turn, of which all arrived: (2 + 3) / 2, (1 + 3) / 2, (1 + 2) / 2.
+// Their sd is 1/2; times (n - 1) / sqrt(n) and t(2) = 4.3027 that is 2.4842, as for a plain mean.
+TEST(TimeToTarget, RestartsHaveTheIntervalOfTheJackknife) {
+  EXPECT_NEAR(*time_to_target(all_reached({1, 2, 3})).restarts_half, 2.48414, 1e-4);
+  // Without one at a time of 1 and 2 s that arrived and 3 s that did not: 5, 4, 1.5 s a success.
+  const auto some = time_to_target(std::vector<Attempt>{{1, true}, {2, true}, {3, false}});
+  EXPECT_NEAR(*some.restarts_half, 4.302653 * std::sqrt(3.25) * 2 / std::sqrt(3), 1e-4);
+  EXPECT_FALSE(time_to_target(std::vector<Attempt>{{1, true}, {3, false}}).restarts_half);
+}
+
+TEST(TimeToTarget, TheHalfWidthOfARestrictedMeanIsOfTheNormal) {
+  const auto result = time_to_target(kSixMp, 35);
+  EXPECT_NEAR(*result.restricted_half, 1.959964 * *result.restricted_error, 1e-5);
+  EXPECT_FALSE(time_to_target(kSixMp).restricted_half);
+}
+
 TEST(TimeToTarget, TiesOfReachedAndStopped) {
   for (const bool stopped_first : {true, false}) {
     const std::vector<Attempt> attempts = {{5, !stopped_first}, {5, stopped_first}};

@@ -37,6 +37,25 @@ class MaintenanceTest : public testing::Test {
         {block_event(0, "dense", 10, 2000), block_event(0, "approx", 10, 1000), final_event(1)});
   }
 
+  // Adds a target of both exact runs, whose best accuracies are 0.75 and 0.76. `numbers`: what it
+  // says of the first, the median, the target, the margin in points and the number of runs.
+  static std::string stored_target(const std::string& numbers) {
+    const auto group = numbers.substr(numbers.find(','));
+    const auto line = [](int seed, const std::string& rest) {
+      return fmt::format(
+          "json_array('LeNet', 'mnist', '', {0}, 'accuracy/dense/{0}', (SELECT started_utc FROM "
+          "run "
+          "WHERE run_id = {0} + 1), 'abc123', {1})",
+          seed, rest);
+    };
+    return fmt::format(
+        "INSERT INTO study_run(experiment, name, params, methods, host_id, build_id, started_utc, "
+        "environment, content, uid) SELECT '', 'target', '{{}}', '[]', host_id, build_id, "
+        "started_utc, '{{}}', json_object('rows', json_array({}, {})), 'one' FROM run "
+        "WHERE run_id = 1",
+        line(0, numbers), line(1, "0.76" + group));
+  }
+
   // Breaks the store by hand, past all checks of the schema.
   void damage(const std::string& sql) {
     SQLite::Database db(path_, SQLite::OPEN_READWRITE);
@@ -49,6 +68,12 @@ TEST_F(MaintenanceTest, AGoodStoreHasNothingToSay) {
   fill();
   EXPECT_EQ(check_store(path_), std::vector<std::string>());
   EXPECT_GE(check_rules().size(), 12u);
+}
+
+TEST_F(MaintenanceTest, ATargetThatFollowsFromItsRunsIsFine) {
+  fill();
+  damage(stored_target("0.75, 0.755, 0.75, 0.5, 2"));
+  EXPECT_EQ(check_store(path_), std::vector<std::string>());
 }
 
 TEST_F(MaintenanceTest, AnEmptyStoreIsFine) {
@@ -97,6 +122,11 @@ TEST_F(MaintenanceTest, EachRuleIsBrokenByWhatItForbids) {
        "INSERT INTO layer_metric VALUES(1, 'd', 'forward', 'dense', 1, 1, 0, 0, NULL)"},
       {"seeds have a partner", "UPDATE experiment_cell SET seed = 7 WHERE cell_id = 4"},
       {"targets to stop at have an origin", "UPDATE cell SET stop_at = 0.7 WHERE cell_id = 1"},
+      {"derived targets follow from their runs", stored_target("0.74, 0.755, 0.75, 0.5, 2")},
+      {"derived targets follow from their runs", stored_target("0.75, 0.77, 0.765, 0.5, 2")},
+      {"derived targets follow from their runs", stored_target("0.75, 0.755, 0.76, 0.5, 2")},
+      {"derived targets follow from their runs", stored_target("0.75, 0.755, 0.75, 0.5, 3")},
+      {"derived targets follow from their runs", stored_target("0.75, 0.755, 0.75, 0.5, NULL")},
       {"what ended early is marked",
        "UPDATE cell SET recipe = json_set(recipe, '$.epochs', 9) WHERE cell_id = 1"},
       {"what ended early is marked",
