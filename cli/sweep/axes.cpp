@@ -30,6 +30,9 @@ constexpr AxisFlag kAxisFlags[] = {
     {"--dataset", "NAME", "dataset", "data sets"},
     {"--recipe", "NAME", "recipe", "optimizer, learning rate and augmentation"},
     {"--epochs", "N", "recipe.epochs", "epochs, in place of the recipe's"},
+    {"--patience", "N", "patience",
+     "end accuracy runs that gain no accuracy for so many epochs. They have times to targets, and "
+     "no accuracy"},
     {"--batch-size", "N", "batch_size", "images in a training step"},
     {"--precision", "P", "precision", "fp32, bf16; cuda: tf32, fp16"},
     {"--threads", "N", "threads", "threads of a run"},

@@ -115,6 +115,7 @@ class ControlMaker {
     control.config.recipe =
         shortened(recipe, 1 / *speedup, steps == stored_.steps_per_epoch.end() ? 0 : steps->second);
     control.config.stop_at = 0;  // what it reaches in that time is what is asked
+    control.config.patience = 0;
     control.method_label = std::string(kIsoTimePrefix) + row_text(run.labels());
     add(std::move(control));
   }

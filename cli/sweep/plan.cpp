@@ -191,7 +191,7 @@ class SweepPlan {
           "time: not known, since the database has no run like these yet; start the sweep, and its "
           "progress shows the time left\n";
     }
-    std::fputs(fitted_text(text).c_str(), stdout);
+    std::fputs(fitted_text(text + early_ends_text()).c_str(), stdout);
   }
 
   // On stderr, where the disk has not that much left.
@@ -213,6 +213,27 @@ class SweepPlan {
     const int64_t jobs = widest_.purpose == Purpose::kTiming ? 1 : sweep_.jobs;
     return fmt::format("; up to {} cores at a time, {} ranks x {} threads a run",
                        jobs * cores_of(widest_), widest_.ranks, widest_.threads);
+  }
+
+  // What may end trainings before their length, a line each.
+  std::string early_ends_text() const {
+    std::map<std::string, int64_t> runs;
+    for (const auto& run : experiment_.runs()) {
+      if (!run.excluded.empty() || !may_end_early(run.config)) continue;
+      if (run.config.stop_at > 0) {
+        ++runs[fmt::format("at an accuracy of {:.6g} %", 100 * run.config.stop_at)];
+      }
+      if (takes_part(run.config, "patience")) {
+        ++runs[fmt::format("after {} {} without a better accuracy (patience)", run.config.patience,
+                           run.config.patience == 1 ? "epoch" : "epochs")];
+      }
+    }
+    std::string text;
+    for (const auto& [end, count] : runs) {
+      text +=
+          fmt::format("early end: {} {} {}\n", count, count == 1 ? "run ends" : "runs end", end);
+    }
+    return text;
   }
 
   bool is_to_do(size_t i) const {

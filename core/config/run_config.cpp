@@ -42,6 +42,10 @@ const std::vector<Setting<RunConfig>>& run_settings() {
                      "accuracy: ends at the first evaluation that reaches this share, 0: never", 0,
                      1)
           .late(),
+      number_setting("patience", &C::patience,
+                     "accuracy: ends this many epochs after the best evaluation, 0: never", 0,
+                     1'000'000)
+          .late(),
       number_setting("ranks", &C::ranks, "processes that train the network together", 1, 4096)
           .late(),
       choice_setting(
@@ -90,16 +94,30 @@ void check_selection(const RunConfig& config) {
   }
 }
 
+// Whether an evaluation before the last can be so long after the best one. The first evaluation is
+// always the best so far.
+bool patience_may_end(int64_t patience, const Recipe& recipe) {
+  const int64_t every = recipe.eval_every;
+  const int64_t evaluations = 1 + (patience + every - 1) / every;
+  return patience > 0 && evaluations * every < recipe.epochs;
+}
+
 }  // namespace
 
 bool takes_part(const RunConfig& config, std::string_view setting) {
   const bool timing = config.purpose == Purpose::kTiming;
   if (setting == "blocks" || setting == "block_steps" || setting == "timed_against") return timing;
   if (setting == "stop_at") return !timing;
+  if (setting == "patience") return !timing && patience_may_end(config.patience, config.recipe);
   if (setting == "train_subset") return config.train_examples > 0;
   if (setting == "norm_statistics") return config.ranks > 1;
   if (setting == "graphs") return has_no_graphs(config);
   return true;
+}
+
+bool may_end_early(const RunConfig& config) {
+  return config.purpose == Purpose::kAccuracy &&
+         (config.stop_at > 0 || takes_part(config, "patience"));
 }
 
 Purpose parse_purpose(std::string_view text) {

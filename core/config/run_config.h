@@ -129,6 +129,11 @@ struct RunConfig {
   // (docs/internals/statistics.md).
   double stop_at = 0;
 
+  // Accuracy runs only. Training ends at the first evaluation at least this many epochs after the
+  // best one so far. The images are those that judge `stop_at`. An equal accuracy is no better one.
+  // 0: never.
+  int64_t patience = 0;
+
   // The batch source that chooses the examples of a step, full text; "": none, every step trains on
   // all of its candidates (core/selections/selection.h).
   std::string selection;
@@ -170,8 +175,21 @@ constexpr bool has_no_graphs(const RunConfig& config) {
          config.graphs == GraphUse::kOff;
 }
 
-// Whether a scalar setting has an effect beside the others: an accuracy run has no blocks.
+// Whether a scalar setting has an effect beside the others. Examples without effect: blocks in an
+// accuracy run, a patience as long as the training.
 bool takes_part(const RunConfig& config, std::string_view setting);
+
+// Whether the target or the patience of an accuracy run may end it before its length. It then has
+// times to targets and no accuracy of its own (docs/internals/statistics.md).
+bool may_end_early(const RunConfig& config);
+
+// Why an accuracy run ended before its length, and how the events and the store name it.
+enum class EarlyEnd { kTarget, kPatience };
+
+constexpr auto enum_texts(EarlyEnd) {
+  return std::to_array<EnumText<EarlyEnd>>(
+      {{EarlyEnd::kTarget, "target"}, {EarlyEnd::kPatience, "patience"}});
+}
 
 // The declarations of the scalar settings: names, defaults, ranges, help.
 std::vector<ParamSpec> run_specs();

@@ -51,6 +51,7 @@ void add_exact_lengths(std::vector<PlannedRun>& runs, const std::vector<double>&
       PlannedRun shorter = exact;
       shorter.config.recipe = shortened(exact.config.recipe, share, /*steps_per_epoch=*/0);
       shorter.config.stop_at = 0;  // where it ends is what is asked
+      shorter.config.patience = 0;
       shorter.shortened_from = exact.config.recipe;
       shorter.method_label = length_label(shorter.config.recipe);
       set_keys(shorter, checksum(shorter.config.dataset), catalogue);

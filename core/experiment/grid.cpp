@@ -124,6 +124,7 @@ class Expander {
     run.config.method = method.text;
     if (config.purpose != Purpose::kTiming) run.config.timed_against.clear();
     if (config.purpose == Purpose::kTiming) run.config.stop_at = RunConfig().stop_at;
+    if (!takes_part(config, "patience")) run.config.patience = RunConfig().patience;
     if (config.ranks == 1) run.config.norm_statistics = RunConfig().norm_statistics;
     if (config.train_examples == 0) run.config.train_subset = RunConfig().train_subset;
     run.network_label = network.label;

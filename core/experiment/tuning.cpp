@@ -22,6 +22,7 @@ RunConfig arm_of(RunConfig config) {
   config.block_steps = plain.block_steps;
   config.timed_against.clear();
   config.stop_at = plain.stop_at;  // a rate is judged by where it leads
+  config.patience = plain.patience;
   config.seed = 0;
   config.recipe.learning_rate = plain.recipe.learning_rate;
   return config;

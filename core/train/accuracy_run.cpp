@@ -120,7 +120,7 @@ class AccuracyRun {
       if (!epoch_ends && done % kLossEvery == 0) read_energy(/*count=*/true);
       if (epoch_ends && !divergence_) end_epoch((done + per_epoch - 1) / per_epoch);
       if (divergence_) return Ending::kDiverged;
-      if (reached_target_) return Ending::kFinished;
+      if (early_end_) return Ending::kFinished;
       due_ = due_ || checkpoint_due(epoch_ends);
     }
     return Ending::kFinished;
@@ -278,9 +278,35 @@ class AccuracyRun {
       if (session_->observe(*judged)) metric("plateau", "holdout", *judged);
     }
     const double tested = score("test", session_->split().test);
-    reached_target_ = config_.stop_at > 0 && judged.value_or(tested) >= config_.stop_at;
+    early_end_ = early_end(judged.value_or(tested), session_->steps_done());
     record_.eval_ns += nanoseconds(RunClock::now() - before);
     read_energy(/*count=*/false);
+  }
+
+  // Whether this evaluation ends the training before its length.
+  std::optional<EarlyEnd> early_end(double accuracy, int64_t step) {
+    see_evaluation(accuracy, step);
+    if (step == session_->total_steps()) return std::nullopt;
+    if (config_.stop_at > 0 && accuracy >= config_.stop_at) return EarlyEnd::kTarget;
+    const int64_t patience = config_.patience * session_->steps_per_epoch();
+    if (patience > 0 && step - best_at_ >= patience) return EarlyEnd::kPatience;
+    return std::nullopt;
+  }
+
+  void see_evaluation(double accuracy, int64_t step) {
+    if (accuracy <= best_accuracy_) return;
+    best_accuracy_ = accuracy;
+    best_at_ = step;
+  }
+
+  // Those of the processes before this one, by the part that judges.
+  void see_earlier_evaluations() {
+    const bool holds_out = session_->split().holdout.count() > 0;
+    for (const auto& event : record_.metrics) {
+      if (event.at("name") != "accuracy") continue;
+      if (event.at("split") != (holds_out ? "holdout" : "test")) continue;
+      see_evaluation(event.at("value"), event.at("step"));
+    }
   }
 
   double score(const char* split, const DeviceImages& images) {
@@ -361,6 +387,7 @@ class AccuracyRun {
       session_ = std::make_unique<Session>(config_, dataset_, ranks_);
       return;
     }
+    see_earlier_evaluations();
     ++record_.segments;
     progress_step_ = session_->steps_done();
     progress_ns_ = record_.train_ns + record_.warmup_ns;
@@ -401,7 +428,7 @@ class AccuracyRun {
       event["taint"] = {fmt::format("went on from a checkpoint: {} processes in turn worked on it",
                                     record_.segments)};
     }
-    if (reached_target_) event["reached_target"] = true;
+    if (early_end_ && ending == Ending::kFinished) event["ended_by"] = *early_end_;
     if (divergence_) put_divergence(event, *divergence_);
     sink_(event);
   }
@@ -428,7 +455,9 @@ class AccuracyRun {
   RunClock::time_point progress_at_{};
   int64_t progress_step_ = 0, progress_ns_ = 0;
   std::optional<Divergence> divergence_;
-  bool reached_target_ = false;
+  double best_accuracy_ = -1;  // of the evaluations that judge
+  int64_t best_at_ = 0;        // the first step with it
+  std::optional<EarlyEnd> early_end_;
 };
 
 }  // namespace

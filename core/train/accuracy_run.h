@@ -12,11 +12,11 @@
 
 namespace approx {
 
-// Trains for the recipe's epochs with evaluations, or until one of them reaches `stop_at`. Sends
-// the events of docs/internals/events.md. The result is equal for equal configurations on one
-// machine with one number of threads. This holds for a run in one go and for one that was
-// interrupted and resumed from checkpoints. A resumed run reports its earlier metrics once more.
-// Recording does not change the result.
+// Trains for the recipe's epochs with evaluations. Ends earlier where one of them reaches
+// `stop_at`, or is `patience` epochs after the best. Sends the events of docs/internals/events.md.
+// The result is equal for equal configurations on one machine with one number of threads. This
+// holds for a run in one go and for one that was interrupted and resumed from checkpoints. A
+// resumed run reports its earlier metrics once more. Recording does not change the result.
 //
 // All of several `ranks` call this, each with a sink of its own. If one is to stop, all stop. Only
 // rank 0 writes and reads checkpoints. Throws Error(kUsage) if no step would be recorded, or none

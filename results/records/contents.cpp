@@ -106,7 +106,7 @@ void read_attempts(const Snapshot& snapshot, const Catalogue* catalogue,
   for_each_row(
       snapshot.db(),
       "SELECT r.cell_id, r.run_id, r.attempt, r.host_id, coalesce(r.dataset_id, 0) AS dataset_id, "
-      "r.state, coalesce(d.lossy, 0) AS lossy, b.dirty, r.timing_valid, r.train_ns, "
+      "r.state, r.ended_by, coalesce(d.lossy, 0) AS lossy, b.dirty, r.timing_valid, r.train_ns, "
       "r.step_ns_median, r.taint <> '[]' AS tainted, h.hostname, h.cpu_model, b.git_sha, "
       "r.started_utc, json_extract(r.environment, '$.batch_images') AS batch_images, "
       "coalesce(json_extract(r.environment, '$.engine.library'), '') AS library, "
@@ -127,6 +127,7 @@ void read_attempts(const Snapshot& snapshot, const Catalogue* catalogue,
         run.host_id = integer_at(row, "host_id");
         run.dataset_id = integer_at(row, "dataset_id");
         run.state = stored_run_state(text_at(row, "state"));
+        run.ended_by = find_named<EarlyEnd>(text_at(row, "ended_by"));
         run.lossy = flag_at(row, "lossy");
         run.dirty = flag_at(row, "dirty");
         run.timing_valid = flag_at(row, "timing_valid");
@@ -227,9 +228,9 @@ bool equally_written(const RunConfig& a, const RunConfig& b) {
 std::vector<std::string> drop_superseded(std::vector<Cell>& cells) {
   const auto key_of = [](const Cell& cell) {
     const RunConfig& config = cell.config;
-    return std::tuple{config.network,     config.dataset,       cell.setting,  cell.schedule,
-                      cell.method,        config.purpose,       config.seed,   config.blocks,
-                      config.block_steps, config.timed_against, config.stop_at};
+    return std::tuple{config.network,     config.dataset,       cell.setting,   cell.schedule,
+                      cell.method,        config.purpose,       config.seed,    config.blocks,
+                      config.block_steps, config.timed_against, config.stop_at, config.patience};
   };
   const auto newest = newest_of(cells, key_of);
   std::map<std::string, int64_t> dropped, doubled;  // by their methods
@@ -377,7 +378,7 @@ const std::vector<CurvePoint>& Cell::judged() const {
 
 std::optional<double> Cell::final_accuracy() const {
   const Run* run = this->run();
-  if (!is(Purpose::kAccuracy) || config.stop_at > 0) return std::nullopt;
+  if (!is(Purpose::kAccuracy) || may_end_early(config)) return std::nullopt;
   if (run == nullptr || !run->finished()) return std::nullopt;
   const auto& tests = run->measured->evaluations("test");
   return tests.empty() ? std::nullopt : std::optional(100 * tests.back().value);

@@ -38,6 +38,7 @@ inline constexpr std::string_view kLearningRate = "learning_rate";  // as a sett
 struct Run {
   int64_t run_id = 0, attempt = 0, host_id = 0, dataset_id = 0;
   RunState state = RunState::kRunning;
+  std::optional<EarlyEnd> ended_by;  // what ended a finished run before its length
   bool lossy = false, dirty = false, timing_valid = false, tainted = false;
   std::optional<int64_t> train_ns;
   std::optional<double> step_ns_median;
@@ -92,8 +93,8 @@ struct Cell {
   // where there is one, else on the test part.
   const std::vector<CurvePoint>& judged() const;
 
-  // The last test accuracy in percent. None unless the run finished; none for a run that stops at a
-  // target.
+  // The last test accuracy in percent. None unless the run finished, and none if it may end early
+  // (may_end_early).
   std::optional<double> final_accuracy() const;
 
   // The test accuracy in percent at the best of the judged() evaluations.

@@ -200,7 +200,7 @@ Table report_breakeven(const Snapshot& snapshot, const ReportOptions& options) {
   }
   // A curve has no pairs, and neither throughput nor seconds stand here.
   const auto letters = letters_of(lines, {kShared, kUnpaired, kStockBuild, kMixedHosts,
-                                          kTimesElsewhere, kShortSeconds, kStopped});
+                                          kTimesElsewhere, kShortSeconds, kStopped, kPatience});
   std::set<int64_t> machines;
   for (const auto& line : lines) {
     if (line.timed && line.timed->speedup.n > 0) machines.insert(line.timed->host_id);

@@ -30,7 +30,7 @@ PairLine pair_line(const Row& row, const Row& exact) {
   PairLine line{.row = &row, .exact = &exact, .notes = row.notes};
   // What the row's own notes say of its own exact training is not said of this one.
   line.notes[kUnpaired] = line.notes[kMixedBuilds] = line.notes[kPairsOfMachines] = false;
-  for (const auto note : {kDiverged, kLossy, kDirty, kMixedHosts, kResumed, kStopped}) {
+  for (const auto note : {kDiverged, kLossy, kDirty, kMixedHosts, kResumed, kStopped, kPatience}) {
     line.notes[note] |= exact.notes[note];
   }
   std::vector<double> ahead;

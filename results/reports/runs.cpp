@@ -43,7 +43,8 @@ constexpr RunColumn kRunColumns[] = {
     {"state", "r.state"},
     {"",
      "CASE WHEN c.purpose = 'timing' AND r.state = 'finished' AND r.timing_valid = 0 THEN "
-     "'finished, tainted' ELSE r.state END",
+     "'finished, tainted' WHEN r.ended_by <> '' THEN r.state || ', ' || r.ended_by ELSE r.state "
+     "END",
      "state"},
     {"purpose", "c.purpose", "purpose"},
     {"network", "m.network_label", "network"},
@@ -78,6 +79,7 @@ constexpr RunColumn kRunColumns[] = {
     {"dirty", "b.dirty"},
     {"lossy_data",
      "coalesce((SELECT d.lossy FROM dataset d WHERE d.dataset_id = r.dataset_id), 0)"},
+    {"ended_by", "r.ended_by"},
     {"started_utc", "r.started_utc"},
     {"run_key", "c.run_key"},
     {"error", "r.error", "error", shortened_text},

@@ -101,6 +101,7 @@ Columns<TargetRow> target_columns(const RowSet& set, const StepLetters& steps,
           {"reached", "reached", time(&TargetTime::reached), reached_text},
           {.name = "cut_off", .value = via(&Line::efforts, &Efforts::cut_off)},
           {.name = "stopped_at_target", .value = via(&Line::efforts, &Efforts::stopped)},
+          {.name = "out_of_patience", .value = via(&Line::efforts, &Efforts::out_of_patience)},
           {.name = "fraction", .value = time(&TargetTime::fraction)},
           {.name = "fraction_lo", .value = share(&Interval::lo)},
           {.name = "fraction_hi", .value = share(&Interval::hi)},
@@ -139,7 +140,8 @@ int64_t stopped_below(const RowSet& set, const std::optional<double>& given) {
   for (const auto& row : set.rows()) {
     const auto target = given ? given : row.target;
     runs += std::count_if(row.stopped.begin(), row.stopped.end(), [&](const Cell* cell) {
-      return target && cell->config.stop_at < *target && !cell->runs.empty();
+      const double stop_at = cell->config.stop_at;
+      return target && stop_at > 0 && stop_at < *target && !cell->runs.empty();
     });
   }
   return runs;
@@ -173,13 +175,22 @@ std::vector<std::string> target_notes(const Lines& lines, const StepLetters& ste
         "{}: step times of the accuracy runs, which may have shared the machine", steps.shared));
   }
   for (const auto& line : letters.lines()) notes.push_back(line);
-  int64_t cut_off = 0;
-  for (const auto& line : lines) cut_off += line.efforts.cut_off;
+  int64_t cut_off = 0, out_of_patience = 0;
+  for (const auto& line : lines) {
+    cut_off += line.efforts.cut_off;
+    out_of_patience += line.efforts.out_of_patience;
+  }
   if (cut_off > 0) {
     notes.push_back(fmt::format(
         "{} cut off by a limit of time or memory, or interrupted: not reached until the last "
         "evaluation, and censored there",
         cut_off == 1 ? "a run was" : fmt::format("{} runs were", cut_off)));
+  }
+  if (out_of_patience > 0) {
+    notes.push_back(fmt::format(
+        "{} ended by a patience before the target: censored there. Such runs are slower than "
+        "others, so the median and the restricted mean are too short",
+        out_of_patience == 1 ? "a run was" : fmt::format("{} runs were", out_of_patience)));
   }
   const auto mixed = [](const TargetRow& line) { return line.machines > 1; };
   if (std::any_of(lines.begin(), lines.end(), mixed)) {

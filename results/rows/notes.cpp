@@ -50,6 +50,9 @@ const NoteText kNoteTexts[kNotes] = {
     {"interpreted method",
      "its method is in Python: its seconds are the interpreter's too, and not compared"},
     {"target of few runs", "its target rests on fewer than 10 dense runs"},
+    {"ends by a patience",
+     "runs that end when they gain no more: they have times to targets and no accuracy of their "
+     "own"},
 };
 
 NoteLetters::NoteLetters(const std::vector<Notes>& lines, char first,

@@ -34,6 +34,7 @@ enum Note {
   kEarlierVersion,
   kInPython,
   kFewTargetRuns,
+  kPatience,
   kNotes
 };
 

@@ -167,7 +167,10 @@ void count(Row& row) {
   std::set<int64_t> hosts;
   std::vector<const Cell*> cells = row.cells;
   cells.insert(cells.end(), row.stopped.begin(), row.stopped.end());
-  row.notes[kStopped] = !row.stopped.empty();
+  for (const auto* cell : row.stopped) {
+    row.notes[kStopped] |= cell->config.stop_at > 0;
+    row.notes[kPatience] |= cell->config.patience > 0;
+  }
   for (const auto* cell : cells) {
     const Run* run = cell->run();
     if (run == nullptr || run->state == RunState::kRunning || run->state == RunState::kLost ||
@@ -385,7 +388,7 @@ void RowSet::group() {
     const auto [at, added] = known.emplace(row_key(cell), rows_.size());
     if (added) rows_.emplace_back().first = &cell;
     Row& row = rows_[at->second];
-    (cell.config.stop_at > 0 ? row.stopped : row.cells).push_back(&cell);
+    (may_end_early(cell.config) ? row.stopped : row.cells).push_back(&cell);
   }
   for (auto& row : rows_) {
     std::set<int64_t> whole;

@@ -39,8 +39,8 @@ using CellRuns = std::vector<CellRun>;
 struct Row {
   const Cell* first = nullptr;
   std::vector<const Cell*> cells;
-  // Cells that stop at a target, for seeds without a result of a full training. Only times to a
-  // target use them (target_runs), so nothing else can take them for runs to the end.
+  // Cells that may end early (may_end_early), for seeds without a result of a full training. Only
+  // times to a target use them (target_runs), so nothing else can take them for runs to the end.
   std::vector<const Cell*> stopped;
   const Row* dense = nullptr;  // its baseline; itself for dense
   CellRuns timings;            // its timing runs that count

@@ -43,9 +43,11 @@ Efforts efforts_of(const Row& row, double share) {
     const auto* found = first_reaching(evaluations, share);
     const bool reached = found != nullptr;
     const bool stopped = reached && cell->config.stop_at > 0;
+    const bool out_of_patience = run->ended_by == EarlyEnd::kPatience;
     efforts.stopped += stopped;
+    efforts.out_of_patience += !reached && out_of_patience;
     efforts.cut_off += !reached && is_cut_off(run->state);
-    if (run->finished() && !stopped) {
+    if (run->finished() && !stopped && !out_of_patience) {
       const double whole = static_cast<double>(evaluations.back().train_ns) / kNsPerSecond;
       efforts.watched = std::min(efforts.watched.value_or(whole), whole);
     }

@@ -41,6 +41,8 @@ struct Efforts {
   std::optional<double> watched;
   int64_t cut_off = 0;  // runs that were cut off before they reached it: censored
   int64_t stopped = 0;  // runs that stopped as soon as they had reached it
+  // Runs that their patience ended before they reached it: censored, too.
+  int64_t out_of_patience = 0;
   // Positions of runs that diverged. They would never have reached the target, so each counts with
   // the whole budget and not only with its own length.
   std::vector<size_t> diverged;

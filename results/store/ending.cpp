@@ -104,6 +104,8 @@ void write_end(SQLite::Database& db, const Outcome& outcome, const RunEnding& en
                             "peak_rss_bytes", "diverged_step"}) {
     row[total] = or_null(integer_or_none(final, total));
   }
+  const auto ended_by = find_named<EarlyEnd>(text_or(final, "ended_by", ""));
+  if (ended_by && end.state == RunState::kFinished) row["ended_by"] = *ended_by;
   const auto diverged_layer = text_or(final, "diverged_layer", "");
   if (!diverged_layer.empty()) row["diverged_layer"] = diverged_layer;
   if (!outcome.step_ns.empty()) {

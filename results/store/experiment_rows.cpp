@@ -81,7 +81,7 @@ bool ExperimentWriter::add_cell(const std::string& run_key, const RunConfig& con
   const Json settings = scalar_settings(config);
   for (const char* column :
        {"method", "network", "dataset", "seed", "split", "train_examples", "train_subset",
-        "batch_size", "precision", "threads", "device", "stop_at"}) {
+        "batch_size", "precision", "threads", "device", "stop_at", "patience"}) {
     row[column] = settings.at(column);
   }
   row["method"] = arm_text(config.method, config.selection);  // "dense" is exact training alone

@@ -50,7 +50,7 @@ std::string alike(Json config) {
 }
 
 std::string similar(Json config) {
-  for (const char* key : {"seed", "method", "schedule", "kernel_rules", "stop_at"}) {
+  for (const char* key : {"seed", "method", "schedule", "kernel_rules", "stop_at", "patience"}) {
     config.erase(key);
   }
   if (const auto recipe = config.find("recipe"); recipe != config.end() && recipe->is_object()) {

@@ -311,3 +311,11 @@ CREATE TABLE layer_traffic(
   bytes_dense INTEGER NOT NULL,
   PRIMARY KEY(run_id, layer)
 ) STRICT, WITHOUT ROWID;
+
+-- Version 10: a cell says after how many epochs without a better accuracy its training ends
+-- (RunConfig::patience), and a run what ended it before its length (EarlyEnd, '' for nothing).
+-- Trainings of earlier versions have no patience; whether they reached their target, `stop_at` and
+-- their evaluations say.
+ALTER TABLE cell ADD COLUMN patience INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE run ADD COLUMN ended_by TEXT NOT NULL DEFAULT ''
+  CHECK(ended_by IN ('', 'target', 'patience'));

@@ -4,19 +4,23 @@
 -- Cells with the settings that decide which of them can be compared.
 CREATE VIEW v_cell AS
 SELECT cell_id, run_key, purpose, method, schedule, network, dataset, seed, split, train_examples,
-       recipe, batch_size, precision, threads, device, train_subset, stop_at
+       recipe, batch_size, precision, threads, device, train_subset, stop_at,
+       patience
   FROM cell;
 
 -- The accuracy of every cell with a result: that of its last attempt with one. No row where that
--- attempt diverged, and none of cells that end at a target (`stop_at` above 0): their accuracy is the
--- target's. `accuracy` is the last evaluation on the test part, a share.
+-- attempt diverged, and none of cells that may end early: at a target (`stop_at` above 0) the accuracy
+-- is the target's, and by a patience the runs end in different epochs. `accuracy` is the last evaluation on the test part, a share.
 CREATE VIEW v_final AS
-SELECT c.*, r.run_id, r.host_id, r.build_id, r.dataset_id, m.value AS accuracy, m.step, m.epoch,
-       r.train_ns, r.eval_ns, r.wall_ns, r.step_ns_median, r.peak_rss_bytes
+SELECT c.cell_id, c.run_key, c.purpose, c.method, c.schedule, c.network, c.dataset, c.seed, c.split,
+       c.train_examples, c.recipe, c.batch_size, c.precision, c.threads, c.device, c.train_subset,
+       c.stop_at, r.run_id, r.host_id, r.build_id, r.dataset_id, m.value AS accuracy, m.step,
+       m.epoch, r.train_ns, r.eval_ns, r.wall_ns, r.step_ns_median, r.peak_rss_bytes
   FROM v_cell c
   JOIN run r USING(cell_id)
   JOIN metric m ON m.run_id = r.run_id AND m.name = 'accuracy' AND m.split = 'test'
- WHERE c.purpose = 'accuracy' AND c.stop_at = 0 AND r.state = 'finished' AND m.value IS NOT NULL
+ WHERE c.purpose = 'accuracy' AND c.stop_at = 0 AND c.patience = 0 AND r.state = 'finished'
+   AND m.value IS NOT NULL
    AND r.attempt = (SELECT max(attempt) FROM run x
                      WHERE x.cell_id = r.cell_id AND x.state IN ('finished', 'diverged'))
    AND m.step = (SELECT max(step) FROM metric x
@@ -37,7 +41,9 @@ SELECT a.method, a.schedule, a.network, a.dataset, a.split, a.train_examples, a.
 
 -- Interleaved block pairs of timing runs: the last finished attempt of each cell.
 CREATE VIEW v_timing AS
-SELECT c.*, r.run_id, r.host_id, r.build_id, r.timing_valid, r.taint, d.pair,
+SELECT c.cell_id, c.run_key, c.purpose, c.method, c.schedule, c.network, c.dataset, c.seed, c.split,
+       c.train_examples, c.recipe, c.batch_size, c.precision, c.threads, c.device, c.train_subset,
+       c.stop_at, r.run_id, r.host_id, r.build_id, r.timing_valid, r.taint, d.pair,
        d.steps AS dense_steps, d.ns AS dense_ns, a.steps AS approx_steps, a.ns AS approx_ns,
        (1.0 * d.ns / d.steps) / (1.0 * a.ns / a.steps) AS speedup,
        min(d.core_share, a.core_share) AS core_share, d.clock_mhz AS dense_clock_mhz,

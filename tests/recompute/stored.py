@@ -89,7 +89,7 @@ def arm_of(config):
     """What the trials of its learning rate have in common with a run."""
     arm = {key: value for key, value in config.items()
            if key not in ("purpose", "split", "blocks", "block_steps", "timed_against", "stop_at",
-                          "seed")}
+                          "patience", "seed")}
     arm["recipe"] = {key: value for key, value in arm["recipe"].items()
                      if key not in ("learning_rate", *OF_LENGTH)}
     return json.dumps(arm, sort_keys=True)

@@ -252,7 +252,7 @@ def expected_tta(rows, points):
             "median_s_lo": shortest, "median_s_hi": greatest,
             "restricted_mean_s": restricted, "restricted_mean_se": error,
             "restricted_mean_half": error and scipy.stats.norm.ppf(0.975) * error,
-            "cut_off": line.cut_off, "stopped_at_target": 0,
+            "cut_off": line.cut_off, "stopped_at_target": 0, "out_of_patience": 0,
             "budget_s": budget, "restart_s": line.restart, "restart_s_half": line.restart_half,
             "pairs": line.pairs, "pairs_arrived": line.both, "same_evaluation": int(line.alike),
             **triple("steps_ratio", line.steps), **triple("step_time_ratio", line.step_time),

@@ -118,6 +118,14 @@ inline std::vector<std::string> query(const std::string& path, const std::string
   return rows;
 }
 
+// Take what version 10 added out of a store, then all that version 9 did.
+#define APPROX_BACK_TO_NINE                                                       \
+  "DROP VIEW v_final; DROP VIEW v_paired; DROP VIEW v_timing; DROP VIEW v_cell; " \
+  "ALTER TABLE cell DROP COLUMN patience; ALTER TABLE run DROP COLUMN ended_by; "
+inline constexpr const char* kBackToNine = APPROX_BACK_TO_NINE;
+inline constexpr const char* kBackToEight =
+    APPROX_BACK_TO_NINE "DROP TABLE layer_traffic; PRAGMA user_version = 8";
+
 inline Json accuracy_event(int64_t epoch, double value, const std::string& split = "test") {
   return {{"event", "metric"},   {"name", "accuracy"}, {"split", split},
           {"step", epoch * 600}, {"epoch", epoch},     {"train_ns", epoch * 1'000'000'000},

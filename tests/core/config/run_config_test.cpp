@@ -252,6 +252,34 @@ TEST(RunKey, HasTheTargetThatEndsAnAccuracyRun) {
   EXPECT_THROW((Json{{"stop_at", 1.1}}).get<RunConfig>(), Error);
 }
 
+TEST(RunKey, HasAPatienceOnlyWhereItCanEndTheRun) {
+  auto config = example();
+  config.recipe.epochs = 10;
+  const auto key = [&](int64_t patience, int64_t eval_every = 1) {
+    auto other = config;
+    other.recipe.eval_every = eval_every;
+    other.patience = patience;
+    EXPECT_EQ(may_end_early(other), takes_part(other, "patience"));
+    return key_of(other);
+  };
+  EXPECT_NE(key(3), key(0));
+  EXPECT_NE(key(3), key(4));
+  // The first evaluation is the best so far, and the last ends the training anyway.
+  EXPECT_NE(key(8), key(0)) << "evaluations after 1 and 9 epochs";
+  for (const int64_t patience : {9, 10, 1'000'000}) EXPECT_EQ(key(patience), key(0)) << patience;
+  EXPECT_NE(key(3, 3), key(0, 3)) << "after 3 and 6";
+  EXPECT_NE(key(4, 3), key(0, 3)) << "after 3 and 9";
+  EXPECT_EQ(key(7, 3), key(0, 3)) << "after 3 and 12";
+  EXPECT_FALSE(Json(config).contains("patience"));
+  config.patience = 3;
+  EXPECT_EQ(Json(config).get<RunConfig>(), config);
+  config.purpose = Purpose::kTiming;
+  EXPECT_FALSE(may_end_early(config));
+  EXPECT_EQ(key(3), key(0));
+  EXPECT_THROW((Json{{"patience", -1}}).get<RunConfig>(), Error);
+  EXPECT_THROW((Json{{"patience", 1.5}}).get<RunConfig>(), Error);
+}
+
 TEST(RunKey, HasTheRanksWhereThereAreSeveral) {
   const auto config = example();
   auto alone = config, several = config, together = config;

@@ -63,6 +63,25 @@ TEST(Target, EndsAccuracyRunsWhereThatIsAskedFor) {
   }
 }
 
+// Left out where it takes no part, so that such a run is stored as the one without it.
+TEST(Target, APatienceIsOfAccuracyRunsThatItCanEnd) {
+  const auto patience_of = [](const std::string& text, Purpose purpose) {
+    std::set<int64_t> found;
+    for (const auto& run : stopping(text, false).runs()) {
+      if (run.config.purpose == purpose) found.insert(run.config.patience);
+    }
+    return found;
+  };
+  const std::string text = "recipe = { epochs = 10 }\npatience = ";
+  EXPECT_EQ(patience_of(text + "3", Purpose::kAccuracy), std::set<int64_t>{3});
+  EXPECT_EQ(patience_of(text + "3", Purpose::kTiming), std::set<int64_t>{0});
+  EXPECT_EQ(patience_of(text + "9", Purpose::kAccuracy), std::set<int64_t>{0});
+  EXPECT_EQ(patience_of(text + "[0, 3]", Purpose::kAccuracy), (std::set<int64_t>{0, 3}));
+  for (const char* wrong : {"patience = -1", "patience = 1.5", "patience = true"}) {
+    EXPECT_THROW(stopping(wrong, false), Error) << wrong;
+  }
+}
+
 TEST(Target, MustBeThereToStopAt) {
   try {
     stopping("");

@@ -316,6 +316,57 @@ TEST(AccuracyRun, APlateauOfTheHeldOutAccuracyEndsARule) {
   EXPECT_THROW(events_of(config), Error) << "nothing is held out";
 }
 
+// The evaluations that judge, and where by their definition a patience ends the training.
+struct Evaluations {
+  std::vector<std::pair<int64_t, double>> of_steps;
+
+  Evaluations(const std::vector<Json>& events, const char* split) {
+    for (const auto& event : of_kind(events, "metric")) {
+      if (event["name"] != "accuracy" || event["split"] != split) continue;
+      of_steps.emplace_back(event["step"], event["value"]);
+    }
+  }
+
+  int64_t end(int64_t patience_steps) const {
+    double best = -1;
+    int64_t since = 0;
+    for (const auto& [step, accuracy] : of_steps) {
+      if (accuracy > best) best = accuracy, since = step;
+      if (step - since >= patience_steps) return step;
+    }
+    return of_steps.back().first;
+  }
+};
+
+TEST(AccuracyRun, EndsWhenItsPatienceIsOver) {
+  auto config = toy_config();
+  config.recipe.epochs = 8;
+  config.recipe.learning_rate = 1e-9;  // gains nothing for long
+  for (const auto split : {SplitKind::kHoldout, SplitKind::kPaper}) {
+    config.split = split;
+    config.patience = 0;
+    const auto whole = events_of(config);
+    EXPECT_FALSE(whole.back().contains("ended_by"));
+    const int64_t epoch = whole.back()["steps"].get<int64_t>() / 8;
+    const Evaluations seen(whole, split == SplitKind::kHoldout ? "holdout" : "test");
+    for (const int64_t patience : {1, 2, 3, 7}) {
+      config.patience = patience;
+      const auto events = events_of(config);
+      const int64_t end = seen.end(patience * epoch);
+      ASSERT_LT(patience == 7 ? 0 : end, 8 * epoch) << "nothing is tested";
+      EXPECT_EQ(events.back()["steps"], end) << patience;
+      EXPECT_EQ(events.back()["state"], "finished");
+      EXPECT_EQ(events.back().value("ended_by", ""), end < 8 * epoch ? "patience" : "");
+      const Evaluations until(events, split == SplitKind::kHoldout ? "holdout" : "test");
+      ASSERT_FALSE(until.of_steps.empty());
+      EXPECT_TRUE(std::equal(until.of_steps.begin(), until.of_steps.end(), seen.of_steps.begin()))
+          << "to its end it is the training without a patience";
+    }
+  }
+  config.stop_at = 1e-6;
+  EXPECT_EQ(events_of(config).back()["ended_by"], "target") << "which comes first";
+}
+
 TEST(AccuracyRun, CountsWhatTheLayersDid) {
   const auto events = events_of(toy_config("zero", "slice:layers=2,steps=::2"));
   bool found = false;

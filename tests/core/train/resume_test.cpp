@@ -315,6 +315,58 @@ TEST(Resume, ATrainingMayEndWithinAnEpoch) {
   EXPECT_EQ(essence(events_through(config, checkpoints)), essence(part));
 }
 
+TEST(Resume, TheTimeOfAllProcessesIsMadeUpOfItsParts) {
+  const auto config = resumed_config("dense");
+  const ResumeFolder folder;
+  const Checkpoints checkpoints{.folder = folder.path(), .every_ns = 1};  // after every step
+  const auto first = events_through(config, checkpoints, 4);
+  ASSERT_EQ(first.back()["state"], "interrupted");
+  expect_parts_make_up(first.back());
+  const auto second = events_through(config, checkpoints);
+  EXPECT_EQ(second.back()["segments"], 2);
+  expect_parts_make_up(second.back());
+  EXPECT_GT(second.back()["start_ns"], first.back()["start_ns"]);
+}
+
+// A program before the parts were kept saved what they are together.
+TEST(Resume, ACheckpointWithoutAllPartsGoesOn) {
+  const auto config = resumed_config("dense");
+  const ResumeFolder folder;
+  const Checkpoints checkpoints{.folder = folder.path()};
+  ASSERT_EQ(events_through(config, checkpoints, 4).back()["state"], "interrupted");
+  auto saved = load_checkpoint(checkpoints.folder, [](const std::string&) {});
+  ASSERT_TRUE(saved);
+  for (const char* key : {"start_ns", "aside_ns"}) saved->state["record"].erase(key);
+  save_checkpoint(checkpoints.folder, *saved);
+  const auto resumed = events_through(config, checkpoints);
+  EXPECT_EQ(resumed.back()["segments"], 2);
+  expect_parts_make_up(resumed.back());
+}
+
+// The processes before it have seen the best evaluation.
+TEST(Resume, APatienceGoesOnWhereItWas) {
+  auto config = resumed_config("dense");  // epochs of 14 steps
+  config.recipe.epochs = 9;
+  config.recipe.learning_rate = 1e-9;
+  config.patience = 4;
+  const auto straight = events_through(config, {});
+  EXPECT_EQ(straight.back()["ended_by"], "patience");
+  const int64_t end = straight.back()["steps"];
+  ASSERT_LT(end, 9 * 14);
+  int64_t metrics = 0;
+  for (const auto& event : straight) metrics += event["event"] == "metric";
+  // Stopped in each epoch, one process after the other and all but the last with a checkpoint.
+  const ResumeFolder folder;
+  const Checkpoints checkpoints{.folder = folder.path()};
+  for (int64_t after = metrics / 5; after < metrics - metrics / 5; after += metrics / 5) {
+    EXPECT_EQ(events_through(config, checkpoints, after).back()["state"], "interrupted");
+  }
+  const auto resumed = events_through(config, checkpoints);
+  EXPECT_GT(resumed.back()["segments"], 2);
+  EXPECT_EQ(resumed.back()["ended_by"], "patience");
+  EXPECT_EQ(essence(resumed), essence(straight));
+}
+
 TEST(Resume, CheckpointsComeByEpochOrByTime) {
   const auto config = resumed_config("dense");
   const auto steps_of = [&](const Checkpoints& checkpoints) {

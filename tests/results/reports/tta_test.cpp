@@ -228,6 +228,52 @@ TEST_F(ReportTest, RunsThatStopAtATargetHaveATimeAndNoAccuracy) {
   }
 }
 
+// A patience ends runs that gain nothing: censored there, and all of them without an accuracy.
+TEST_F(ReportTest, RunsThatTheirPatienceEndedAreCensored) {
+  const auto patient = [](int64_t seed, std::vector<double> curve, const char* ended_by) {
+    auto ran = accuracy("zero", seed, std::move(curve));
+    ran.plan.config.recipe.epochs = 6;
+    ran.plan.config.patience = 2;
+    ran.plan.key += "/patient";
+    ran.events.back()["ended_by"] = ended_by;
+    return ran;
+  };
+  fill({patient(0, {0.1, 0.2, 0.2, 0.2}, "patience"), patient(1, {0.2, 0.8, 0.8, 0.8}, "patience"),
+        patient(2, {0.1, 0.2, 0.3, 0.4, 0.5, 0.8}, "")},
+       Target{"accuracy", 0.75});
+  const Table tta = made("tta", path_);
+  EXPECT_EQ(count(tta, "zero", "runs"), 3);
+  EXPECT_EQ(count(tta, "zero", "reached"), 2);
+  EXPECT_EQ(count(tta, "zero", "out_of_patience"), 1) << "one had reached it before";
+  EXPECT_EQ(count(tta, "zero", "cut_off"), 0);
+  EXPECT_EQ(count(tta, "zero", "stopped_at_target"), 0);
+  // Kaplan and Meier: one of three at 2 s; that of 4 s is censored; the last at 6 s.
+  EXPECT_DOUBLE_EQ(real(tta, "zero", "median_s"), 6);
+  EXPECT_DOUBLE_EQ(real(tta, "zero", "budget_s"), 6) << "the one to the end says how long all were";
+  EXPECT_DOUBLE_EQ(real(tta, "zero", "restricted_mean_s"), 2 + 4 * 2.0 / 3);
+  EXPECT_NE(render(tta, "md").find("a run was ended by a patience before the target"),
+            std::string::npos)
+      << render(tta, "md");
+  EXPECT_EQ(render(made("tta", path_, {.target = 0.9}), "md").find("left out"), std::string::npos)
+      << "a patience is no lower target";
+
+  const Table table = made("table", path_);
+  EXPECT_EQ(count(table, "zero", "n"), 0);
+  EXPECT_EQ(count(table, "zero", "finished"), 3) << "no failure";
+  EXPECT_EQ(at(table, "zero", "accuracy_pct").index(), 0u);
+  const std::string notes = std::get<std::string>(at(table, "zero", "notes"));
+  EXPECT_NE(notes.find("ends by a patience"), std::string::npos) << notes;
+  EXPECT_EQ(query(path_, "SELECT * FROM v_final"), std::vector<std::string>());
+  EXPECT_EQ(query(path_, "SELECT patience FROM v_cell"), (std::vector<std::string>(3, "2")));
+  EXPECT_EQ(query(path_, "SELECT ended_by FROM run ORDER BY run_id"),
+            (std::vector<std::string>{"patience", "patience", ""}));
+  for (const auto& violation : check_store(path_)) {
+    for (const char* rule : {"one grid", "views agree", "early ends", "ended early"}) {
+      EXPECT_EQ(violation.find(rule), std::string::npos) << violation;
+    }
+  }
+}
+
 TEST_F(ReportTest, TimesToTargetOfTwoMachinesAreNotPaired) {
   auto elsewhere = accuracy("zero", 0, {0.8});
   elsewhere.environment = environment_of("fast");

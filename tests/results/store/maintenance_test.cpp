@@ -132,6 +132,12 @@ TEST_F(MaintenanceTest, EachRuleIsBrokenByWhatItForbids) {
       {"what ended early is marked",
        "UPDATE cell SET recipe = json_set(recipe, '$.epochs', 9), stop_at = 0.9 WHERE cell_id = 1"},
       {"what ended early is marked", "UPDATE run SET state = 'timeout' WHERE run_id = 1"},
+      {"early ends have a cause", "UPDATE run SET ended_by = 'target' WHERE run_id = 1"},
+      {"early ends have a cause", "UPDATE run SET ended_by = 'patience' WHERE run_id = 1"},
+      {"early ends have a cause",
+       "UPDATE cell SET patience = 1; UPDATE run SET ended_by = 'patience' WHERE run_id = 1"},
+      {"early ends have a cause",
+       "UPDATE cell SET stop_at = 0.8; UPDATE run SET ended_by = 'target' WHERE run_id = 1"},
       {"numbers of papers are defined",
        "UPDATE experiment SET report = '{\"value\":{\"unit\":\"%\",\"paper\":[[1]]}}'"},
       {"numbers of papers are defined",
@@ -237,7 +243,7 @@ TEST_F(MaintenanceTest, ABackupIsTheSameStore) {
 
 TEST_F(MaintenanceTest, AMigrationWaitsForAnotherProgramsLock) {
   fill();
-  damage("DROP TABLE layer_traffic; PRAGMA user_version = 8");
+  damage(kBackToEight);
   SQLite::Database holder(path_, SQLite::OPEN_READWRITE);
   holder.exec("BEGIN EXCLUSIVE");
   int waits = 0;
@@ -254,7 +260,7 @@ TEST_F(MaintenanceTest, AMigrationWaitsForAnotherProgramsLock) {
 // The journal of a program that was killed in a transaction lies beside the file.
 TEST_F(MaintenanceTest, AMigrationTakesBackWhatWasLeftHalfDone) {
   fill();
-  damage("DROP TABLE layer_traffic; PRAGMA user_version = 8");
+  damage(kBackToEight);
   const std::string killed = folder_ / "killed.db";
   {
     SQLite::Database db(path_, SQLite::OPEN_READWRITE);
@@ -310,9 +316,9 @@ TEST_F(MaintenanceTest, TheSchemaMakesADatabase) {
 TEST_F(MaintenanceTest, TheViewsOfASchemaHaveTheseColumns) {
   const std::string cell =
       "cell_id run_key purpose method schedule network dataset seed split train_examples recipe "
-      "batch_size precision threads device train_subset stop_at";
+      "batch_size precision threads device train_subset stop_at";  // v_cell has more
   const std::map<std::string, std::string> columns = {
-      {"v_cell", cell},
+      {"v_cell", cell + " patience"},
       {"v_final", cell + " run_id host_id build_id dataset_id accuracy step epoch train_ns eval_ns "
                          "wall_ns step_ns_median peak_rss_bytes"},
       {"v_paired",
@@ -331,7 +337,7 @@ TEST_F(MaintenanceTest, TheViewsOfASchemaHaveTheseColumns) {
       {"v_study",
        "study_run_id experiment name params methods host_id build_id started_utc content"},
   };
-  EXPECT_EQ(store_migrations().back().version, 9);
+  EXPECT_EQ(store_migrations().back().version, 10);
   { const RunStore store(path_, RunStore::Mode::kWrite); }
   std::map<std::string, std::string> found;
   SQLite::Database db(path_, SQLite::OPEN_READONLY);

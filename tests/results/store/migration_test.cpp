@@ -99,7 +99,7 @@ TEST_F(StoreTest, RunsOfTheEighthVersionAreKeptWithoutTraffic) {
     const auto id = store.begin("accuracy/zero/0", environment_of(), directory("a"));
     store.finish(*id, accuracy_events({0.5}), {});
   }
-  sqlite(path_, "DROP TABLE layer_traffic; PRAGMA user_version = 8");
+  sqlite(path_, kBackToEight);
   EXPECT_EQ(query(path_, "SELECT * FROM layer_traffic"), std::vector<std::string>{})
       << "a reader's copy has the table";
   { RunStore store(path_, Mode::kWrite); }
@@ -109,6 +109,20 @@ TEST_F(StoreTest, RunsOfTheEighthVersionAreKeptWithoutTraffic) {
   EXPECT_EQ(backup.execAndGet("PRAGMA user_version").getInt(), 8);
   EXPECT_EQ(backup.execAndGet("SELECT count(*) FROM run").getInt(), 1);
   EXPECT_FALSE(backup.tableExists("layer_traffic"));
+}
+
+// Its trainings have no patience, and nothing is known to have ended them.
+TEST_F(StoreTest, RunsOfTheNinthVersionAreKeptWithoutEarlyEnds) {
+  {
+    auto store = with({planned("zero", 0)});
+    const auto id = store.begin("accuracy/zero/0", environment_of(), directory("a"));
+    store.finish(*id, accuracy_events({0.5}), {});
+  }
+  sqlite(path_, std::string(kBackToNine) + "PRAGMA user_version = 9");
+  { RunStore store(path_, Mode::kWrite); }
+  EXPECT_EQ(query(path_, "SELECT accuracy FROM v_final"), std::vector<std::string>{"0.5"});
+  EXPECT_EQ(query(path_, "SELECT c.patience, r.ended_by FROM run r JOIN cell c USING(cell_id)"),
+            std::vector<std::string>{"0|"});
 }
 
 TEST_F(StoreTest, AnOlderSchemaIsCopiedThenMigrated) {
