@@ -76,7 +76,8 @@ std::vector<std::string> changed_experiments(const std::vector<std::string>& fil
   return changed;
 }
 
-void require_clean(const std::string& flag, const std::vector<std::string>& files) {
+void require_clean(const std::vector<std::string>& files) {
+  constexpr const char* flag = "--require-clean";
   const auto sha = program_commit();
   if (sha.empty()) {
     throw usage_error("{}: the program does not know its commit; build it inside its repository",

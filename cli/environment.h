@@ -25,9 +25,9 @@ Json program_environment();
 // was built, by name ("experiments/quickstart.toml").
 std::vector<std::string> changed_experiments(const std::vector<std::string>& files);
 
-// Throws Error(kUsage) unless this program was built from committed sources and no file is one of
-// changed_experiments(). `flag` begins the message.
-void require_clean(const std::string& flag, const std::vector<std::string>& files);
+// For --require-clean: throws Error(kUsage) unless this program was built from committed sources
+// and no file is one of changed_experiments().
+void require_clean(const std::vector<std::string>& files);
 
 // Marks the environment of a run with changed files: it is as dirty as one with changed sources.
 void mark_changed(Json& environment, const std::vector<std::string>& changed);

@@ -129,4 +129,11 @@ CLI::Option* add_duration(CLI::App& app, const std::string& flag, Nanoseconds& v
                     });
 }
 
+CLI::Option* add_require_clean(CLI::App& app, bool& value) {
+  return app.add_flag("--require-clean", value,
+                      "start nothing if the program was built from uncommitted sources, or if its "
+                      "experiment files have changed since. Such results are marked as dirty in "
+                      "reports");
+}
+
 }  // namespace approx

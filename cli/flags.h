@@ -39,4 +39,7 @@ CLI::Option* add_size(CLI::App& app, const std::string& flag, int64_t& bytes,
 CLI::Option* add_duration(CLI::App& app, const std::string& flag, Nanoseconds& value,
                           const std::string& help);
 
+// --require-clean, for which the command calls require_clean() (cli/environment.h).
+CLI::Option* add_require_clean(CLI::App& app, bool& value);
+
 }  // namespace approx

@@ -19,6 +19,7 @@
 #include "core/config/catalogue.h"
 #include "core/config/dense.h"
 #include "core/data/dataset.h"
+#include "core/experiment/files.h"
 #include "core/experiment/recipe_reader.h"
 
 namespace approx {
@@ -34,6 +35,7 @@ struct StudyFlags {
   std::string format;  // "": for a person
   int64_t threads = 1;
   bool no_store = false;
+  bool require_clean = false;
   bool quiet = false;              // print no table
   std::string experiment;          // the id of the one that asks for it
   std::vector<std::string> files;  // of that experiment
@@ -62,9 +64,12 @@ void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptio
                                    [&](const auto& spec) { return spec.name == param; });
     return known ? request.params.text(param) : std::string();
   };
+  auto files = flags.files;
   if (const auto recipe = given("recipe"); !recipe.empty()) {
     request.recipe = load_recipe(recipe, flags.asked_by);
+    files.push_back(find_recipe(recipe, flags.asked_by).string());
   }
+  if (flags.require_clean) require_clean(files);
   for (auto& method : request.methods) {
     if (is_mixed(parse_spec(method).name)) {
       throw usage_error(
@@ -91,7 +96,7 @@ void run_study(const StudyInfo& info, const StudyFlags& flags, const GlobalOptio
                                 {"sha256", data.sha256},
                                 {"lossy", data.lossy}};
     }
-    mark_changed(environment, changed_experiments(flags.files));
+    mark_changed(environment, changed_experiments(files));
     Json params = Json::object();
     for (const auto& [name, value] : parse_spec(request.params.full_text()).arguments) {
       params[name] = value;
@@ -181,6 +186,7 @@ void add_study(CLI::App& app, GlobalOptions& options) {
     add_choice(*study, "--format", flags->format, {"md", "csv", "json"},
                "Markdown, CSV or JSON (default: Markdown, on a terminal a table that fits it)");
     study->add_flag("--no-store", flags->no_store, "keep no record in the database");
+    add_require_clean(*study, flags->require_clean);
     study->callback([&info, flags, &options] {
       use_python(flags->python);
       run_study(info, *flags, options);

@@ -66,6 +66,7 @@ struct BenchFlags {
   // Where it goes.
   std::string format;  // "": for a person
   bool no_store = false;
+  bool require_clean = false;
   bool quiet = false;              // print no table
   std::string experiment;          // the id of the one that asks for it
   std::vector<std::string> files;  // of that experiment
@@ -275,6 +276,7 @@ void bench(const BenchFlags& flags, const GlobalOptions& options) {
   const Note note = [&](const std::string& text) {
     if (options.progress != "none") std::fputs((text + "\n").c_str(), stderr);
   };
+  if (flags.require_clean) require_clean(flags.files);
   if (flags.explain) return explain(flags);
   if (flags.self_test) return self_test(flags, note);
   measure(flags, options, note);
@@ -410,6 +412,7 @@ void add_bench_kernel(CLI::App& app, GlobalOptions& options) {
   add_choice(*command, "--format", flags->format, {"md", "csv", "json"},
              "Markdown, CSV or JSON (default: Markdown, on a terminal a table that fits it)");
   command->add_flag("--no-store", flags->no_store, "keep no record in the database");
+  add_require_clean(*command, flags->require_clean);
   command->callback([flags, min_time, &options] {
     const bool is_short = flags->self_test || flags->device == name(DeviceKind::kCuda);
     if (is_short && min_time->count() == 0) flags->effort.min_time = kShortTime;

@@ -392,7 +392,7 @@ void add_sweep(CLI::App& app, GlobalOptions& options) {
     check_any_possible(experiment);
     if (only_plan) return;
     if (flags->sweep.require_clean && !flags->dry_run) {
-      require_clean("--require-clean", experiment.files);
+      require_clean(experiment.files);
     }
     if (flags->slurm.on) return sweep_on_cluster(experiment, options, *flags, submitted, *command);
     if (!experiment.as<Trainings>()) return sweep_item(experiment, options, *flags);

@@ -100,10 +100,7 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
       ->type_name("TIME|Nep")
       ->group(kGroup);
   add_rank_flags(app, sweep.ranks);
-  app.add_flag("--require-clean", sweep.require_clean,
-               "start nothing if the program was built from uncommitted sources, or if its "
-               "experiment files have changed since. Such runs are marked as dirty in reports")
-      ->group(kHowToRun);
+  add_require_clean(app, sweep.require_clean)->group(kHowToRun);
   auto* record =
       app.add_option(
              "--record", sweep.record_folder,

@@ -42,7 +42,7 @@ void run_task(const std::string& folder, int64_t number, const GlobalOptions& op
   own.db = task_database(folder, number);
   own.default_db = false;
   own.command_line = task.command_line;
-  if (sweep.require_clean) require_clean("--require-clean", task.experiment.files);
+  if (sweep.require_clean) require_clean(task.experiment.files);
   const auto before = checkpoint_times(own.db);
   const SweepResult result = run_experiment(task.experiment, own, sweep);
   const int code = finish_sweep(task.experiment, result);

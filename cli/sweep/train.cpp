@@ -120,7 +120,7 @@ void train(TrainFlags& flags, const GlobalOptions& options) {
   if (!experiment.runs()[0].excluded.empty()) {
     throw usage_error("train: this run cannot be done: {}", experiment.runs()[0].excluded);
   }
-  if (flags.sweep.require_clean) require_clean("--require-clean", experiment.files);
+  if (flags.sweep.require_clean) require_clean(experiment.files);
   auto& runs = std::get<Trainings>(experiment.work).runs;
   for (const auto& line : idle_lines(runs)) {
     std::fputs(fmt::format("approxtrain: {}\n", line).c_str(), stderr);
