@@ -12,8 +12,10 @@
 #include <exception>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 
@@ -31,6 +33,7 @@ constexpr int kMostRounds = 5;
 // What came of a round of benchmarks, by the number of the case and of the repetition.
 struct Round {
   std::map<std::string, double> ns;              // of one call
+  std::map<std::string, double> clock_mhz;       // where it is known
   std::map<std::string, std::string> held_back;  // by what, where something did
   std::exception_ptr failure;                    // the first
 };
@@ -42,7 +45,8 @@ std::string benchmark_name(size_t index, int64_t repetition) {
 // Fills a round, and prints nothing. Hears of each benchmark as soon as it is done.
 class Collector final : public benchmark::BenchmarkReporter {
  public:
-  Collector(Round& round, const KernelCase& any) : round_(round), any_(any) {}
+  // Made right before the round.
+  Collector(Round& round, const KernelCase& any) : round_(round), any_(any), clock_mhz_(clock()) {}
 
   bool ReportContext(const Context& /*context*/) override { return true; }
 
@@ -51,6 +55,8 @@ class Collector final : public benchmark::BenchmarkReporter {
       if (run.error_occurred || run.iterations == 0) continue;
       const std::string& name = run.run_name.function_name;
       round_.ns[name] = 1e9 * run.real_accumulated_time / static_cast<double>(run.iterations);
+      const auto before = std::exchange(clock_mhz_, clock());
+      if (before && clock_mhz_) round_.clock_mhz[name] = (*before + *clock_mhz_) / 2;
       if (!any_.slowed_by) continue;
       const auto reasons = any_.slowed_by();
       if (!reasons.empty()) round_.held_back[name] = fmt::format("{}", fmt::join(reasons, ", "));
@@ -58,8 +64,11 @@ class Collector final : public benchmark::BenchmarkReporter {
   }
 
  private:
+  std::optional<double> clock() const { return any_.clock_mhz ? any_.clock_mhz() : std::nullopt; }
+
   Round& round_;
-  const KernelCase& any_;  // of those on one device
+  const KernelCase& any_;            // of those on one device
+  std::optional<double> clock_mhz_;  // after the last benchmark
 };
 
 void run_state(benchmark::State& state, const TimedCase& timed, std::exception_ptr& failure) {
@@ -158,13 +167,13 @@ TimedCase timed_case(const KernelCase& kernel, const BenchEffort& effort) {
   return {&kernel, std::clamp<int64_t>(static_cast<int64_t>(std::ceil(wanted)), 1, 1'000'000)};
 }
 
-std::vector<std::vector<double>> times_of(const std::vector<TimedCase>& cases,
-                                          int64_t repetitions) {
-  std::vector<std::vector<double>> times(cases.size());
+Repetitions times_of(const std::vector<TimedCase>& cases, int64_t repetitions) {
+  Repetitions all{.ns = std::vector<std::vector<double>>(cases.size()),
+                  .clock_mhz = std::vector<std::vector<double>>(cases.size())};
   std::string reason;
   int64_t done = 0;  // repetitions, kept or not
   for (int attempt = 0; attempt < kMostRounds; ++attempt) {
-    const int64_t missing = repetitions - static_cast<int64_t>(times.front().size());
+    const int64_t missing = repetitions - static_cast<int64_t>(all.ns.front().size());
     if (missing == 0) break;
     const Round round = measured(cases, done, done + missing);
     for (const int64_t end = done + missing; done < end;) {
@@ -176,20 +185,27 @@ std::vector<std::vector<double>> times_of(const std::vector<TimedCase>& cases,
       }
       if (!why.empty()) {
         reason = why;
+        all.held_back[why] += done - first;
         continue;
       }
       for (int64_t at = first; at < done; ++at) {
         for (size_t i = 0; i < cases.size(); ++i) {
-          times[i].push_back(round.ns.at(benchmark_name(i, at)));
+          all.ns[i].push_back(round.ns.at(benchmark_name(i, at)));
+          const auto clock = round.clock_mhz.find(benchmark_name(i, at));
+          if (clock != round.clock_mhz.end()) all.clock_mhz[i].push_back(clock->second);
         }
       }
     }
   }
-  if (times.front().empty()) {
+  if (all.ns.front().empty()) {
     throw Error(ErrorKind::kInternal,
                 fmt::format("held back by {} in all of {} repetitions", reason, done));
   }
-  return times;
+  // A driver may fail to tell once: a list then belongs to no repetitions.
+  for (size_t i = 0; i < cases.size(); ++i) {
+    if (all.clock_mhz[i].size() != all.ns[i].size()) all.clock_mhz[i].clear();
+  }
+  return all;
 }
 
 PairTimes measure_pairs(const KernelCase& baseline, const KernelCase& kernel,
@@ -204,13 +220,18 @@ PairTimes measure_pairs(const KernelCase& baseline, const KernelCase& kernel,
     return effort.timeout.count() > 0 ? BenchClock::now() - begin >= effort.timeout
                                       : rounds >= kMostRounds;
   };
+  const auto append = [](std::vector<double>& to, const std::vector<double>& more) {
+    to.insert(to.end(), more.begin(), more.end());
+  };
   int rounds = 0;
   do {
-    const auto times = times_of(cases, effort.repetitions);
-    pairs.baseline_ns.insert(pairs.baseline_ns.end(), times[0].begin(), times[0].end());
-    pairs.ns.insert(pairs.ns.end(), times[1].begin(), times[1].end());
-    const auto logs = logs_of_mirrored(times[0], times[1]);
-    mirrored.insert(mirrored.end(), logs.begin(), logs.end());
+    const auto round = times_of(cases, effort.repetitions);
+    append(pairs.baseline_ns, round.ns[0]);
+    append(pairs.ns, round.ns[1]);
+    append(pairs.baseline_clock_mhz, round.clock_mhz[0]);
+    append(pairs.clock_mhz, round.clock_mhz[1]);
+    for (const auto& [why, repetitions] : round.held_back) pairs.held_back[why] += repetitions;
+    append(mirrored, logs_of_mirrored(round.ns[0], round.ns[1]));
     pairs.ratio = samples() < kPairsToMirror ? ratio_of_pairs(pairs.baseline_ns, pairs.ns)
                                              : ratio_of_mirrored_logs(mirrored);
     pairs.ratio.n = samples();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,15 +34,27 @@ struct TimedCase {
 // at least three calls, and calls for `warmup`: caches and clocks are then as in the measurement.
 TimedCase timed_case(const KernelCase& kernel, const BenchEffort& effort);
 
-// Nanoseconds of one call of each case, for each repetition. The cases of a repetition are measured
+// The measurements of repetitions of cases.
+struct Repetitions {
+  std::vector<std::vector<double>> ns;  // of one call, by case and repetition
+  // The clock of the device, the mean of before and after: likewise. Empty lists if it is not
+  // known.
+  std::vector<std::vector<double>> clock_mhz;
+  // The number of repetitions that were left out because the device was held back, by what.
+  std::map<std::string, int64_t> held_back;
+};
+
+// Measures so many repetitions of each case. The cases of a repetition are measured
 // next to each other. Their order is drawn for every two repetitions and reversed in the second.
 // The calls are started one after the other and waited for together, like those of a training step.
 // Two such repetitions are measured again, a few times, if a device is throttled at the end of one.
 // If it stays so, both are left out. Throws Error, also if none is left.
-std::vector<std::vector<double>> times_of(const std::vector<TimedCase>& cases, int64_t repetitions);
+Repetitions times_of(const std::vector<TimedCase>& cases, int64_t repetitions);
 
 struct PairTimes {
   std::vector<double> baseline_ns, ns;  // the i-th of both are measured next to each other
+  std::vector<double> baseline_clock_mhz, clock_mhz;  // likewise; empty if it is not known
+  std::map<std::string, int64_t> held_back;           // as of Repetitions
   Ratio ratio;       // baseline over the other, by ratio_of_mirrored(): above 1 is faster
   double noise = 0;  // half width of its interval, in percent
   // The criteria that were given up, with the values reached: "--max-noise 1: ±3.2 % after 100

@@ -74,6 +74,19 @@ bool passes_check(const KernelCase& kernel, Json& row) {
   return false;
 }
 
+// What a row keeps of the device. Clocks that are not known of every repetition are left out.
+void set_clocks(Json& row, const std::vector<double>& mhz, const std::vector<double>& baseline_mhz,
+                const std::map<std::string, int64_t>& held_back) {
+  const auto set = [&row](const char* key, const char* times, const std::vector<double>& clocks) {
+    if (clocks.empty() || clocks.size() != row[times].size()) return;
+    Json& khz = row[key] = Json::array();
+    for (const double clock : clocks) khz.push_back(std::llround(1e3 * clock));
+  };
+  set("clock_khz", "ns", mhz);
+  set("baseline_clock_khz", "baseline_ns", baseline_mhz);
+  if (!held_back.empty()) row["held_back"] = held_back;
+}
+
 void set_times(Json& row, const std::vector<double>& ns, const std::vector<double>& baseline_ns,
                const Ratio& ratio, const BenchEffort& effort) {
   row["ns"] = ns;
@@ -132,7 +145,8 @@ const KernelCase& measure_exact(const std::vector<const KernelCase*>& paths,
     throw Error(ErrorKind::kInternal, "the engine has no exact path for this shape");
   }
   const Disturbance disturbance;
-  const auto times = times_of(cases, std::max(effort.repetitions, effort.min_samples));
+  const auto measured = times_of(cases, std::max(effort.repetitions, effort.min_samples));
+  const auto& times = measured.ns;
   const auto taints = disturbance.taints();
   const auto fastest =
       static_cast<size_t>(std::min_element(times.begin(), times.end(),
@@ -144,6 +158,7 @@ const KernelCase& measure_exact(const std::vector<const KernelCase*>& paths,
     Json& row = rows[places[i]];
     const Ratio ratio = i == fastest ? Ratio() : ratio_of_mirrored(times[fastest], times[i]);
     set_times(row, times[i], times[fastest], ratio, effort);
+    set_clocks(row, measured.clock_mhz[i], measured.clock_mhz[fastest], measured.held_back);
     if (i == fastest) row["verdict"] = "same";  // as itself, without an interval
     row["baseline_variant"] = cases[fastest].kernel->variant;
     auto reasons = taints;
@@ -167,6 +182,7 @@ void measure_method(const KernelCase& baseline, const KernelCase& kernel, Json& 
       row["plan_ns"] = median_time(complete(kernel, kernel.plan), effort.repetitions);
     add_remark(reasons, kernel);
     set_times(row, pairs.ns, pairs.baseline_ns, pairs.ratio, effort);
+    set_clocks(row, pairs.clock_mhz, pairs.baseline_clock_mhz, pairs.held_back);
     row["baseline_variant"] = baseline.variant;
     row["reason"] = fmt::format("{}", fmt::join(reasons, "; "));
   } catch (const Error& error) {

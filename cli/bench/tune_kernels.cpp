@@ -42,7 +42,7 @@ using Note = std::function<void(const std::string&)>;
 // side.
 bool is_no_slower(const std::vector<KernelCase>& cases, const BenchEffort& effort) {
   const auto times =
-      times_of({timed_case(cases[0], effort), timed_case(cases[1], effort)}, effort.repetitions);
+      times_of({timed_case(cases[0], effort), timed_case(cases[1], effort)}, effort.repetitions).ns;
   std::vector<double> ratios;
   for (size_t i = 0; i < times[0].size(); ++i) ratios.push_back(times[1][i] / times[0][i]);
   return quantile(std::move(ratios), 0.5) >= 1;

@@ -101,8 +101,9 @@ struct Roofline {
 // One timed computation. `run` starts it once; it is complete when `wait` returns. `wait` is empty
 // if `run` completes it. `check` compares the result with the definition in double precision. It
 // returns the largest absolute error, and that error relative to the largest magnitude. `slowed_by`
-// says why the device is slower now than it could be; empty if that is not known. All throw Error,
-// and Error(kDevice) if nothing more can be computed.
+// says why the device is slower now than it could be; empty if that is not known. `clock_mhz` is
+// the clock of the core that calls it, or of the GPU's multiprocessors; nothing if it is not known.
+// All throw Error, and Error(kDevice) if nothing more can be computed.
 struct KernelCase {
   std::string op;       // "weight_gradient"
   std::string method;   // "dense", "topk_position:k=1"
@@ -123,6 +124,7 @@ struct KernelCase {
   // A remark on the variant, available after it was checked and timed; empty: none.
   std::function<std::string()> remark;
   std::function<std::vector<std::string>()> slowed_by;
+  std::function<std::optional<double>()> clock_mhz;
 };
 
 // The variants among which a layer chooses for one product, and its choice.

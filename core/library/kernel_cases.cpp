@@ -21,6 +21,7 @@
 #include "core/train/precision.h"
 #include "kernels/dense/cudnn.h"
 #include "kernels/kernel.h"
+#include "kernels/probe/clock.h"
 #include "kernels/traffic.h"
 
 namespace approx {
@@ -125,6 +126,9 @@ KernelCase base_case(const Subject& subject, const std::string& method) {
   }
   if (subject.monitor != nullptr) {
     kernel.slowed_by = [monitor = subject.monitor] { return monitor->slowed_by(); };
+    kernel.clock_mhz = [monitor = subject.monitor] { return monitor->sm_mhz(); };
+  } else if (subject.device.is_cpu()) {
+    kernel.clock_mhz = [] { return std::optional(1e-6 * core_clock_hz()); };
   }
   kernel.op = name(subject.operands.product);
   kernel.method = method;

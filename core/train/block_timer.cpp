@@ -28,6 +28,16 @@ double clock_share(const MachineState& before, const MachineState& after) {
   return high > 0 ? low / high : 1;
 }
 
+// What held the device back in one of both states, each reason once.
+std::optional<std::string> reasons_of(const MachineState& before, const MachineState& after) {
+  if (!before.slowed_by || !after.slowed_by) return std::nullopt;
+  std::vector<std::string> reasons = *before.slowed_by;
+  for (const auto& reason : *after.slowed_by) {
+    if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
+  }
+  return fmt::format("{}", fmt::join(reasons, ", "));
+}
+
 bool is_disturbed(const MachineState& before, const MachineState& after) {
   return shares_cores(before) || shares_cores(after) || is_held_back(before) ||
          is_held_back(after) || clock_share(before, after) < kLeastClockShare;
@@ -72,6 +82,7 @@ TimedBlock BlockTimer::time(const std::function<int64_t()>& work) {
     if (before.clock_mhz && last_.clock_mhz) {
       block.clock_mhz = (*before.clock_mhz + *last_.clock_mhz) / 2;
     }
+    block.slowed_by = reasons_of(before, last_);
     block.is_disturbed = is_disturbed(before, last_);
     if (!block.is_disturbed || stop_) return block;
     if (block.repeats == kRepeats || repeats_left_ == 0) {

@@ -24,8 +24,11 @@ struct TimedBlock {
   int64_t ns = 0;
   std::optional<double> core_share;  // the smaller of those before and after the block
   std::optional<double> clock_mhz;   // the mean of those before and after the block
-  int64_t repeats = 0;               // how often the block was repeated
-  bool is_disturbed = false;         // even the last time
+  // The reasons that held the device back before or after the block: "heat, the power supply"; "":
+  // none did. Nothing if no driver tells.
+  std::optional<std::string> slowed_by;
+  int64_t repeats = 0;        // how often the block was repeated
+  bool is_disturbed = false;  // even the last time
 };
 
 // Times blocks of work between two probes of the machine, and repeats blocks that were disturbed.

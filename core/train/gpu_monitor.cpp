@@ -113,6 +113,12 @@ Json GpuMonitor::limits() const {
 
 Json GpuMonitor::clocks() const { return library_->clocks_by(library_->clock); }
 
+std::optional<double> GpuMonitor::sm_mhz() const {
+  const Json now = clocks();
+  const auto mhz = now.find("sm_mhz");
+  return mhz == now.end() ? std::nullopt : std::optional(mhz->get<double>());
+}
+
 std::vector<std::string> GpuMonitor::slowed_by() const {
   unsigned long long bits = 0;
   if (library_->reasons == nullptr || library_->reasons(library_->gpu, &bits) != 0) return {};

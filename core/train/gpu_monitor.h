@@ -35,6 +35,9 @@ class GpuMonitor {
   // The clocks at this moment: sm_mhz, memory_mhz.
   Json clocks() const;
 
+  // The clock of the multiprocessors at this moment; nullopt if it cannot be read.
+  std::optional<double> sm_mhz() const;
+
   // Why the GPU is slower now than it could be: "heat", "the power supply". Its power limit is not
   // such a reason: under load a GPU normally reaches it.
   std::vector<std::string> slowed_by() const;

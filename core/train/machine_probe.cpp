@@ -64,12 +64,7 @@ MachineProbe cpu_probe() {
 MachineProbe gpu_probe(std::shared_ptr<GpuMonitor> gpu) {
   if (!gpu) return {};
   return [gpu = std::move(gpu)] {
-    MachineState state{.slowed_by = gpu->slowed_by()};
-    const Json clocks = gpu->clocks();
-    if (const auto mhz = clocks.find("sm_mhz"); mhz != clocks.end()) {
-      state.clock_mhz = mhz->get<double>();
-    }
-    return state;
+    return MachineState{.clock_mhz = gpu->sm_mhz(), .slowed_by = gpu->slowed_by()};
   };
 }
 

@@ -117,6 +117,7 @@ class TimingRun {
           {"order", order},   {"steps", block_steps_}, {"ns", timed.ns}};
       if (timed.core_share) event["core_share"] = *timed.core_share;
       if (timed.clock_mhz) event["clock_mhz"] = *timed.clock_mhz;
+      if (timed.slowed_by) event["slowed_by"] = *timed.slowed_by;
       if (probe_) event["repeats"] = timed.repeats;
       sink_(event);
     }

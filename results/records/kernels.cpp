@@ -154,6 +154,12 @@ KernelLine kernel_line(const Json& row) {
   };
   line.ns = median("ns"), line.baseline_ns = median("baseline_ns");
   line.n = static_cast<int64_t>(row.value("ns", Json::array()).size());
+  const auto clock = [&](const char* key) -> std::optional<double> {
+    const auto khz = median(key);
+    return khz ? std::optional(1e-3 * *khz) : std::nullopt;
+  };
+  line.clock_mhz = clock("clock_khz"), line.baseline_clock_mhz = clock("baseline_clock_khz");
+  line.held_back = row.value("held_back", line.held_back);
   line.threads = row.value("threads", line.threads);
   if (row.contains("chosen")) line.chosen = row["chosen"].get<bool>();
   take_shape(row.value("shape", Json::object()), line);
@@ -186,6 +192,9 @@ std::vector<KernelLine> read_kernels(SQLite::Database& db) {
                  }
                  line.ns = optional_real(row.getColumn("ns_median"));
                  line.baseline_ns = optional_real(row.getColumn("baseline_ns_median"));
+                 line.clock_mhz = optional_real(row.getColumn("clock_mhz"));
+                 line.baseline_clock_mhz = optional_real(row.getColumn("baseline_clock_mhz"));
+                 line.held_back = parsed(text_at(row, "held_back"));
                  line.n = integer_at(row, "n");
                  line.threads = integer_at(row, "threads");
                  if (!row.getColumn("chosen").isNull()) line.chosen = flag_at(row, "chosen");

@@ -55,6 +55,11 @@ struct KernelLine {
   // Nothing where no number was measured. Values that are not finite are kept as they are.
   std::optional<double> ns, baseline_ns, gflops, ratio, ratio_lo, ratio_hi, plan_ns, max_abs_error,
       max_rel_error, dense_flops, density, ceiling_gflops, bytes, memory_gbs;
+  // The median clock of its repetitions and of those of the exact path: of the core on a CPU, of
+  // the multiprocessors on a GPU.
+  std::optional<double> clock_mhz, baseline_clock_mhz;
+  // Repetitions that were left out because something held the device back, by what.
+  Json held_back = Json::object();
   std::optional<bool> chosen;  // whether a layer takes this variant
   // The shape as an object and as the text in the store. For recorded operands it also names the
   // run that they come from, how it was trained, and when they were recorded.

@@ -77,6 +77,16 @@ std::string operands_text(const KernelLine& line) {
   return line.run_key ? "recorded in " + line.run_key->substr(0, 12) : "random";
 }
 
+// "heat: 3 repetitions", "" where none was left out.
+std::string held_back_text(const KernelLine& line) {
+  std::vector<std::string> texts;
+  if (!line.held_back.is_object()) return "";
+  for (const auto& [reason, repetitions] : line.held_back.items()) {
+    texts.push_back(fmt::format("{}: {}", reason, repetitions.dump()));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 std::string chosen_text(const KernelLine& line) {
   if (!line.chosen) return "–";
   return *line.chosen ? "yes" : "no";
@@ -95,6 +105,9 @@ std::string verdict_text(const KernelLine& line) {
   if (line.is_baseline()) remarks.emplace_back("the fastest exact path");
   if (line.loses()) remarks.emplace_back("chosen, but slower than dense by more than 2 %");
   if (!line.reason.empty()) remarks.push_back(line.reason);
+  if (const auto held_back = held_back_text(line); !held_back.empty()) {
+    remarks.push_back(fmt::format("left out repetitions, held back by {}", held_back));
+  }
   if (remarks.empty()) return line.verdict;
   return fmt::format("{}: {}", line.verdict, fmt::join(remarks, "; "));
 }
@@ -139,6 +152,8 @@ Columns<KernelLine> kernel_columns(const std::vector<KernelLine>& lines) {
           {.name = "threads", .value = &Line::threads},
           {.name = "caches", .value = [](const Line& line) { return line.cold ? "cold" : "warm"; }},
           {.name = "n", .value = &Line::n},
+          known_number("clock_mhz", "MHz", &Line::clock_mhz, "{:.0f}"),
+          {.name = "baseline_clock_mhz", .value = via(&Line::baseline_clock_mhz)},
           known_number("density", "density", &Line::density, "{:.3f}"),
           time("ns_median", "µs", &Line::ns),
           time("baseline_ns_median", "exact µs", &Line::baseline_ns),
@@ -161,6 +176,7 @@ Columns<KernelLine> kernel_columns(const std::vector<KernelLine>& lines) {
           {.name = "verdict", .header = "verdict", .value = &Line::verdict, .text = verdict_text},
           {.name = "chosen_loses", .value = via(&Line::loses)},
           {.name = "reason", .value = &Line::reason},
+          {.name = "held_back", .value = held_back_text},
           {.name = "host", .value = &Line::host}};
 }
 
@@ -178,6 +194,11 @@ std::vector<std::string> kernel_notes(const std::vector<KernelLine>& lines) {
       notes.emplace_back(
           "of roofline: the larger of the shares of the ceiling and of the rate of a copy");
     }
+  }
+  if (known_anywhere(lines, &KernelLine::clock_mhz)) {
+    notes.emplace_back(
+        "MHz: the median clock between repetitions, of the core that starts the calls or of the "
+        "GPU's multiprocessors");
   }
   if (known_anywhere(lines, &KernelLine::ratio_lo)) {
     notes.emplace_back(

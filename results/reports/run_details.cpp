@@ -23,7 +23,8 @@ constexpr RunList kLists[] = {
      "layer_variant WHERE run_id = ? ORDER BY layer, product, calls DESC, plan, variant"},
     {"traffic", "Traffic", "layer,calls,bytes,bytes_dense",
      "layer_traffic WHERE run_id = ? ORDER BY layer"},
-    {"blocks", "Timing blocks", "pair,arm,block_order,steps,ns",
+    {"blocks", "Timing blocks",
+     "pair,arm,block_order,steps,ns,repeats,core_share,clock_mhz,slowed_by",
      "timing_block WHERE run_id = ? ORDER BY pair, block_order"}};
 
 }  // namespace

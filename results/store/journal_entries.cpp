@@ -97,6 +97,17 @@ void write_kernel_row(SQLite::Database& db, int64_t kernel_run_id, const Json& r
   if (!baseline_ns.empty()) {
     values["baseline_ns_median"] = quantile({baseline_ns.begin(), baseline_ns.end()}, 0.5);
   }
+  // A list that does not belong to the times is left out, as a clock that is not known.
+  const auto add_clocks = [&](const char* prefix, size_t n) {
+    const auto khz = times_of(row, fmt::format("{}clock_khz", prefix).c_str());
+    if (khz.empty() || khz.size() != n) return;
+    values[fmt::format("{}clock_khz", prefix)] = to_blob(khz);
+    values[fmt::format("{}clock_mhz", prefix)] = 1e-3 * quantile({khz.begin(), khz.end()}, 0.5);
+  };
+  add_clocks("", ns.size());
+  add_clocks("baseline_", baseline_ns.size());
+  const Json held_back = row.value("held_back", Json());
+  if (held_back.is_object()) values["held_back"] = json_text(held_back);
   Json special = Json::object();
   for (const char* column :
        {"ratio", "ratio_lo", "ratio_hi", "gflops", "dense_flops", "flops", "plan_ns",

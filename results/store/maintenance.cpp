@@ -261,7 +261,8 @@ constexpr std::pair<const char*, const char*> kJsonColumns[] = {{"host", "detail
                                                                 {"study_run", "environment"},
                                                                 {"study_run", "content"},
                                                                 {"kernel_case", "shape"},
-                                                                {"kernel_result", "special"}};
+                                                                {"kernel_result", "special"},
+                                                                {"kernel_result", "held_back"}};
 
 constexpr const char* kJsonRule = "JSON is valid";
 constexpr const char* kLockRule = "running rows have a process";

@@ -75,6 +75,7 @@ Json block_of(const Json& event) {
   for (const char* share : {"core_share", "clock_mhz"}) {
     if (event.contains(share)) row[share] = event[share].get<double>();
   }
+  if (event.contains("slowed_by")) row["slowed_by"] = event["slowed_by"].get<std::string>();
   if ((row["arm"] != "dense" && row["arm"] != "approx") || row["steps"] <= 0 || row["ns"] <= 0) {
     throw usage_error("not a block");
   }

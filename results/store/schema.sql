@@ -316,6 +316,18 @@ CREATE TABLE layer_traffic(
 -- (RunConfig::patience), and a run what ended it before its length (EarlyEnd, '' for nothing).
 -- Trainings of earlier versions have no patience; whether they reached their target, `stop_at` and
 -- their evaluations say.
+-- A timing block says what held its device back by the word of the driver ('': nothing, NULL: no
+-- driver tells). A kernel result says at what clock its repetitions ran, of the core on a CPU, of the
+-- multiprocessors on a GPU, and how many were left out because something held the device back. Of
+-- earlier results none of it is known.
 ALTER TABLE cell ADD COLUMN patience INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE run ADD COLUMN ended_by TEXT NOT NULL DEFAULT ''
   CHECK(ended_by IN ('', 'target', 'patience'));
+ALTER TABLE timing_block ADD COLUMN slowed_by TEXT;
+ALTER TABLE kernel_result ADD COLUMN clock_mhz REAL;  -- the median, as that of the exact path
+ALTER TABLE kernel_result ADD COLUMN baseline_clock_mhz REAL;
+ALTER TABLE kernel_result ADD COLUMN clock_khz BLOB
+  CHECK(clock_khz IS NULL OR length(clock_khz) = 8 * n);
+ALTER TABLE kernel_result ADD COLUMN baseline_clock_khz BLOB
+  CHECK(baseline_clock_khz IS NULL OR length(baseline_clock_khz) = 8 * baseline_n);
+ALTER TABLE kernel_result ADD COLUMN held_back TEXT NOT NULL DEFAULT '{}';  -- repetitions, by what

@@ -47,7 +47,8 @@ SELECT c.cell_id, c.run_key, c.purpose, c.method, c.schedule, c.network, c.datas
        d.steps AS dense_steps, d.ns AS dense_ns, a.steps AS approx_steps, a.ns AS approx_ns,
        (1.0 * d.ns / d.steps) / (1.0 * a.ns / a.steps) AS speedup,
        min(d.core_share, a.core_share) AS core_share, d.clock_mhz AS dense_clock_mhz,
-       a.clock_mhz AS approx_clock_mhz
+       a.clock_mhz AS approx_clock_mhz, d.slowed_by AS dense_slowed_by,
+       a.slowed_by AS approx_slowed_by
   FROM v_cell c
   JOIN run r USING(cell_id)
   JOIN timing_block d ON d.run_id = r.run_id AND d.arm = 'dense'
@@ -61,7 +62,8 @@ SELECT k.kernel_run_id, r.kernel_case_id, k.experiment, k.started_utc, k.host_id
        r.label, c.precision, c.threads, c.device, r.n, r.ns_median, r.ns_q1, r.ns_q3, r.baseline_ns_median,
        r.ratio, r.ratio_lo, r.ratio_hi, r.gflops, r.dense_flops, r.flops, r.plan_ns,
        r.max_abs_error, r.max_rel_error, r.special, r.verdict, r.reason, r.baseline_variant,
-       r.chosen, r.density, r.ceiling_gflops, r.bytes, r.memory_gbs
+       r.chosen, r.density, r.ceiling_gflops, r.bytes, r.memory_gbs, r.clock_mhz,
+       r.baseline_clock_mhz, r.held_back
   FROM kernel_result r
   JOIN kernel_run k USING(kernel_run_id)
   JOIN kernel_case c USING(kernel_case_id);

@@ -121,7 +121,13 @@ inline std::vector<std::string> query(const std::string& path, const std::string
 // Take what version 10 added out of a store, then all that version 9 did.
 #define APPROX_BACK_TO_NINE                                                       \
   "DROP VIEW v_final; DROP VIEW v_paired; DROP VIEW v_timing; DROP VIEW v_cell; " \
-  "ALTER TABLE cell DROP COLUMN patience; ALTER TABLE run DROP COLUMN ended_by; "
+  "ALTER TABLE cell DROP COLUMN patience; ALTER TABLE run DROP COLUMN ended_by; " \
+  "DROP VIEW v_kernel; ALTER TABLE timing_block DROP COLUMN slowed_by; "          \
+  "ALTER TABLE kernel_result DROP COLUMN clock_mhz; "                             \
+  "ALTER TABLE kernel_result DROP COLUMN baseline_clock_mhz; "                    \
+  "ALTER TABLE kernel_result DROP COLUMN clock_khz; "                             \
+  "ALTER TABLE kernel_result DROP COLUMN baseline_clock_khz; "                    \
+  "ALTER TABLE kernel_result DROP COLUMN held_back; "
 inline constexpr const char* kBackToNine = APPROX_BACK_TO_NINE;
 inline constexpr const char* kBackToEight =
     APPROX_BACK_TO_NINE "DROP TABLE layer_traffic; PRAGMA user_version = 8";

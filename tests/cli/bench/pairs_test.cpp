@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -17,12 +20,19 @@ using ::testing::HasSubstr, ::testing::SizeIs;
 
 TimedCase timed(const KernelCase& kernel) { return {&kernel, 3}; }
 
+BenchEffort effort(int64_t repetitions) {
+  BenchEffort effort;
+  effort.repetitions = repetitions;
+  effort.min_time = Nanoseconds(1);  // one call a repetition
+  return effort;
+}
+
 TEST(Pairs, CallsAreStartedTogetherAndWaitedForOnce) {
   std::string calls;
   KernelCase kernel;
   kernel.run = [&] { calls += 'r'; };
   kernel.wait = [&] { calls += 'w'; };
-  EXPECT_THAT(times_of({timed(kernel)}, 2), SizeIs(1));
+  EXPECT_THAT(times_of({timed(kernel)}, 2).ns, SizeIs(1));
   EXPECT_EQ(calls, "rrrwrrrw");
 }
 
@@ -37,9 +47,37 @@ TEST(Pairs, ARepetitionInWhichTheDeviceWasHeldBackIsMeasuredAgain) {
     return {};
   };
   const auto times = times_of({timed(a), timed(b)}, 4);
-  EXPECT_THAT(times[0], SizeIs(4));
-  EXPECT_THAT(times[1], SizeIs(4));
+  EXPECT_THAT(times.ns[0], SizeIs(4));
+  EXPECT_THAT(times.ns[1], SizeIs(4));
   EXPECT_EQ(runs, 6 * 2 * 3);
+  EXPECT_EQ(times.held_back, (std::map<std::string, int64_t>{{"heat", 2}}));
+  EXPECT_THAT(times.clock_mhz[0], SizeIs(0)) << "not known";
+}
+
+// As a block of a training: the mean of the clocks before and after.
+TEST(Pairs, ARepetitionKnowsItsClock) {
+  double mhz = 900;
+  KernelCase a, b;
+  a.run = b.run = [] {};
+  a.clock_mhz = b.clock_mhz = [&] { return std::optional(mhz += 100); };
+  const auto times = times_of({timed(a), timed(b)}, 3);
+  ASSERT_THAT(times.clock_mhz[0], SizeIs(3));
+  ASSERT_THAT(times.clock_mhz[1], SizeIs(3));
+  std::vector<double> all = times.clock_mhz[0];
+  all.insert(all.end(), times.clock_mhz[1].begin(), times.clock_mhz[1].end());
+  std::ranges::sort(all);
+  EXPECT_EQ(all, (std::vector<double>{1050, 1150, 1250, 1350, 1450, 1550}));
+  const auto pairs = measure_pairs(a, b, effort(4));
+  EXPECT_EQ(pairs.clock_mhz.size(), pairs.ns.size());
+  EXPECT_EQ(pairs.baseline_clock_mhz.size(), pairs.ns.size());
+}
+
+TEST(Pairs, AClockThatIsNotKnownOnceIsLeftOut) {
+  int64_t asked = 0;
+  KernelCase kernel;
+  kernel.run = [] {};
+  kernel.clock_mhz = [&] { return ++asked == 3 ? std::nullopt : std::optional(1000.0); };
+  EXPECT_THAT(times_of({timed(kernel)}, 5).clock_mhz[0], SizeIs(0));
 }
 
 TEST(Pairs, ADeviceThatIsAlwaysHeldBackIsNotMeasured) {
@@ -65,8 +103,8 @@ KernelCase told(std::vector<double> ns) {
 TEST(Pairs, AColdCallSaysItselfHowLongItTook) {
   const auto kernel = told({100, 200, 300});
   const auto times = times_of({timed(kernel)}, 2);
-  EXPECT_NEAR(times[0][0], 200, 1e-6);
-  EXPECT_NEAR(times[0][1], 200, 1e-6);
+  EXPECT_NEAR(times.ns[0][0], 200, 1e-6);
+  EXPECT_NEAR(times.ns[0][1], 200, 1e-6);
 }
 
 TEST(Pairs, ACaseIsCalledForTheTimeOfItsWarmUp) {
@@ -121,13 +159,6 @@ TEST(Pairs, AVerdictHasALeastEffectAndAReason) {
             (Told{"ambiguous", "the interval [0.970, 1.040] holds 1 and changes of 2 %"}));
   EXPECT_EQ(verdict_of(Ratio{.n = 1, .ratio = 2}, 0.02), std::string("ambiguous"));
   EXPECT_EQ(why_ambiguous(Ratio{.n = 1, .ratio = 2}, 0.02), "");
-}
-
-BenchEffort effort(int64_t repetitions) {
-  BenchEffort effort;
-  effort.repetitions = repetitions;
-  effort.min_time = Nanoseconds(1);  // one call a repetition
-  return effort;
 }
 
 TEST(Pairs, ThatAreQuietAndManyEnoughEndAfterARound) {

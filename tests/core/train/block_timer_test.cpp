@@ -90,7 +90,9 @@ TEST(BlockTimer, WhereThreadsKeepSharingACoreTheRunIsTainted) {
 TEST(BlockTimer, ABlockInWhichTheClockFellIsDoneAgain) {
   Machine machine({at_ghz(4.0), at_ghz(3.9), at_ghz(3.0), at_ghz(3.1)});
   auto timer = machine.timer(4);
-  EXPECT_DOUBLE_EQ(*machine.time(timer).clock_mhz, 3950) << "the mean of before and after";
+  const TimedBlock first = machine.time(timer);
+  EXPECT_DOUBLE_EQ(*first.clock_mhz, 3950) << "the mean of before and after";
+  EXPECT_FALSE(first.slowed_by) << "no driver tells";
   const TimedBlock block = machine.time(timer);
   EXPECT_EQ(block.ns, 3);
   EXPECT_EQ(block.repeats, 1);
@@ -128,14 +130,15 @@ TEST(BlockTimer, WhereADriverTellsItIsBelievedAndClocksAreNot) {
   EXPECT_EQ(machine.pauses, 2) << "heat is waited for to pass";
   EXPECT_FALSE(block.core_share);
   EXPECT_DOUBLE_EQ(*block.clock_mhz, 1980);
+  EXPECT_EQ(block.slowed_by, "") << "of the block that counts";
   EXPECT_THAT(timer.taints(), ElementsAre());
 }
 
 TEST(BlockTimer, AGpuThatIsHeldBackToTheEndTaintsTheRun) {
   Machine machine({gpu({}), gpu({"heat", "the power supply"})});
   auto timer = machine.timer(2);
-  machine.time(timer);
-  machine.time(timer);
+  EXPECT_EQ(machine.time(timer).slowed_by, "heat, the power supply");
+  EXPECT_EQ(machine.time(timer).slowed_by, "heat, the power supply") << "each reason once";
   EXPECT_THAT(timer.taints(), ElementsAre("heat held it back in 2 of 2 blocks",
                                           "the power supply held it back in 2 of 2 blocks"));
 }

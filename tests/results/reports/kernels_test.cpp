@@ -123,6 +123,27 @@ TEST_F(KernelsTest, KernelsShowWhatThePlanKeptAndTheMachineCanDo) {
   EXPECT_NE(text.find("slower: chosen, but slower than dense by more than 2 %"), std::string::npos);
 }
 
+TEST_F(KernelsTest, KernelsShowTheClockWhereItIsKnown) {
+  Json row = benched("crs", "gather", true, 1);
+  EXPECT_EQ(render(kernel_table({kernel_line(row)}), "md").find("MHz"), std::string::npos);
+  row["clock_khz"] = {2'950'400};
+  row["baseline_clock_khz"] = {3'000'000};
+  row["held_back"] = {{"heat", 2}};
+  const Table printed = kernel_table({kernel_line(row)});
+  RunStore(path_, Mode::kWrite).add_kernel_results(environment_of(), {row});
+  const Table stored = made("kernels", path_);
+  for (const Table& table : {printed, stored}) {
+    const Json shown = Json::parse(render(table, "json"))["rows"][0];
+    EXPECT_DOUBLE_EQ(shown["clock_mhz"], 2950.4);
+    EXPECT_DOUBLE_EQ(shown["baseline_clock_mhz"], 3000);
+    EXPECT_EQ(shown["held_back"], "heat: 2");
+    const std::string text = render(table, "md");
+    EXPECT_NE(text.find("2950"), std::string::npos) << text;
+    EXPECT_NE(text.find("left out repetitions, held back by heat: 2"), std::string::npos) << text;
+  }
+  EXPECT_NE(render(stored, "md").find("MHz: the median clock"), std::string::npos);
+}
+
 // One that moves much is nearer to what its memory can do.
 TEST(KernelLineTest, TheRooflineIsTheNearerOfBothLimits) {
   Json row = benched("crs", "gather", true, 1);

@@ -281,9 +281,9 @@ TEST_F(MaintenanceTest, AnExportHasEveryTable) {
   const auto paths = export_store(Snapshot(path_), folder_ / "csv");
   EXPECT_EQ(paths.size(), 16u);
   EXPECT_EQ(file_bytes(folder_ / "csv/timing_block.csv"),
-            "run_id,pair,arm,block_order,steps,ns,core_share,repeats,clock_mhz\n"
-            "5,0,approx,1,10,1000,,0,\n"
-            "5,0,dense,0,10,2000,,0,\n");
+            "run_id,pair,arm,block_order,steps,ns,core_share,repeats,clock_mhz,slowed_by\n"
+            "5,0,approx,1,10,1000,,0,,\n"
+            "5,0,dense,0,10,2000,,0,,\n");
   std::ofstream(folder_ / "file") << "x";
   EXPECT_THROW(export_store(Snapshot(path_), folder_ / "file"), Error);
 }
@@ -327,13 +327,13 @@ TEST_F(MaintenanceTest, TheViewsOfASchemaHaveTheseColumns) {
        "accuracy_loss speedup"},
       {"v_timing", cell + " run_id host_id build_id timing_valid taint pair dense_steps dense_ns "
                           "approx_steps approx_ns speedup core_share dense_clock_mhz "
-                          "approx_clock_mhz"},
+                          "approx_clock_mhz dense_slowed_by approx_slowed_by"},
       {"v_kernel",
        "kernel_run_id kernel_case_id experiment started_utc host_id build_id op method "
        "variant shape label precision threads device n ns_median ns_q1 ns_q3 "
        "baseline_ns_median ratio ratio_lo ratio_hi gflops dense_flops flops plan_ns "
        "max_abs_error max_rel_error special verdict reason baseline_variant chosen "
-       "density ceiling_gflops bytes memory_gbs"},
+       "density ceiling_gflops bytes memory_gbs clock_mhz baseline_clock_mhz held_back"},
       {"v_study",
        "study_run_id experiment name params methods host_id build_id started_utc content"},
   };

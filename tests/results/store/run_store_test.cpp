@@ -289,13 +289,16 @@ TEST_F(StoreTest, ABlockKnowsTheCoresOfItsThreadsAndTheirClock) {
   auto store = with({run});
   const auto id = store.begin(run.key, environment_of(), directory("a"));
   auto probed = block_event(0, "dense", 10, 2000), last = block_event(0, "approx", 10, 1000);
-  probed.update({{"core_share", 0.75}, {"repeats", 2}, {"clock_mhz", 3150.5}});
+  probed.update(
+      {{"core_share", 0.75}, {"repeats", 2}, {"clock_mhz", 3150.5}, {"slowed_by", "heat"}});
   store.finish(*id, {probed, last, final_event(1)}, {});
   EXPECT_EQ(query(path_,
                   "SELECT arm, core_share, repeats, clock_mhz FROM timing_block ORDER BY arm DESC"),
             (std::vector<std::string>{"dense|0.75|2|3150.5", "approx|NULL|0|NULL"}));
-  EXPECT_EQ(query(path_, "SELECT core_share, dense_clock_mhz, approx_clock_mhz FROM v_timing"),
-            std::vector<std::string>{"NULL|3150.5|NULL"});
+  EXPECT_EQ(query(path_,
+                  "SELECT core_share, dense_clock_mhz, approx_clock_mhz, dense_slowed_by, "
+                  "approx_slowed_by FROM v_timing"),
+            std::vector<std::string>{"NULL|3150.5|NULL|heat|NULL"});
 }
 
 TEST_F(StoreTest, PairsNeedEqualSettings) {
@@ -358,6 +361,31 @@ TEST_F(StoreTest, KernelResultsAreKept) {
                   "FROM v_kernel LIMIT 1"),
             std::vector<std::string>{"packed channels last|1|0.25|50.0|1500000.0|20.0"});
   EXPECT_EQ(query(path_, "SELECT count(*) FROM kernel_case"), std::vector<std::string>{"1"});
+  EXPECT_EQ(query(path_, "SELECT clock_mhz, baseline_clock_mhz, held_back FROM v_kernel LIMIT 1"),
+            std::vector<std::string>{"NULL|NULL|{}"});
+}
+
+TEST_F(StoreTest, KernelResultsKeepTheClockOfTheirRepetitions) {
+  RunStore store(path_, Mode::kWrite);
+  Json row = {{"op", "forward"},
+              {"method", "dense"},
+              {"variant", "a"},
+              {"ns", {100, 200, 400}},
+              {"baseline_ns", {300, 500}},
+              {"clock_khz", {3'000'000, 2'900'500, 1'000'000}},
+              {"baseline_clock_khz", {3'000'000, 2'000'000}},
+              {"held_back", {{"heat", 2}}}};
+  store.add_kernel_results(environment_of(), {row});
+  row["variant"] = "b";
+  row["clock_khz"] = {3'000'000};  // of other repetitions than the times
+  store.add_kernel_results(environment_of(), {row});
+  EXPECT_EQ(query(path_,
+                  "SELECT clock_mhz, baseline_clock_mhz, v.held_back, length(clock_khz) FROM "
+                  "v_kernel v JOIN kernel_result r USING(kernel_run_id, kernel_case_id, clock_mhz, "
+                  "baseline_clock_mhz) ORDER BY variant"),
+            std::vector<std::string>{"2900.5|2500.0|{\"heat\":2}|24"});
+  EXPECT_EQ(query(path_, "SELECT clock_mhz, baseline_clock_mhz FROM v_kernel ORDER BY variant"),
+            (std::vector<std::string>{"2900.5|2500.0", "NULL|2500.0"}));
 }
 
 }  // namespace
