@@ -24,7 +24,12 @@ namespace {
 struct Record {
   int64_t segments = 1;  // processes that worked on it
   int64_t train_ns = 0, eval_ns = 0, warmup_ns = 0;
-  int64_t wall_ns = 0;  // of the segments before this one
+  int64_t start_ns = 0;  // until the first step, of every segment
+  int64_t aside_ns = 0;  // losses and energy, events, checkpoints and recordings
+  int64_t wall_ns = 0;   // of the segments before this one
+
+  // What `wall_ns` consists of, by a clock for each part.
+  int64_t counted_ns() const { return train_ns + eval_ns + warmup_ns + start_ns + aside_ns; }
   std::vector<int64_t> step_ns;
   double epoch_loss = 0;  // summed over its steps so far
   int64_t epoch_loss_steps = 0, loss_from = 0;
@@ -41,6 +46,8 @@ void each_field(AnyRecord& record, Use use) {
   use("train_ns", record.train_ns);
   use("eval_ns", record.eval_ns);
   use("warmup_ns", record.warmup_ns);
+  use("start_ns", record.start_ns);
+  use("aside_ns", record.aside_ns);
   use("wall_ns", record.wall_ns);
   use("step_ns", record.step_ns);
   use("epoch_loss", record.epoch_loss);
@@ -59,7 +66,12 @@ void to_json(Json& json, const Record& record) {
 }
 
 void from_json(const Json& json, Record& record) {
-  each_field(record, [&](const char* key, auto& value) { json.at(key).get_to(value); });
+  // Checkpoints of before have the rest of the wall-clock time as one.
+  const bool has_parts = json.contains("start_ns");
+  each_field(record, [&](const std::string& key, auto& value) {
+    if (has_parts || (key != "start_ns" && key != "aside_ns")) json.at(key).get_to(value);
+  });
+  if (!has_parts) record.start_ns = std::max<int64_t>(0, record.wall_ns - record.counted_ns());
 }
 
 // By checkpoints whose times have in them what the device did, as those of the worker's environment
@@ -98,10 +110,28 @@ class AccuracyRun {
     evaluation_.emplace(config_, dataset_, *session_);
     send_start(*session_, dataset_, config_, sink_);
     for (const auto& event : record_.metrics) sink_(event);
+    record_.start_ns += nanoseconds(RunClock::now() - began_);
     finish(train());
   }
 
  private:
+  // Counts its lifetime as time beside the training, but for what is counted otherwise meanwhile.
+  class Aside {
+   public:
+    explicit Aside(Record& record) : record_(record), counted_(record.counted_ns()) {}
+    Aside(const Aside&) = delete;
+    ~Aside() { record_.aside_ns += ns(); }
+
+    int64_t ns() const {
+      return nanoseconds(RunClock::now() - began_) - (record_.counted_ns() - counted_);
+    }
+
+   private:
+    Record& record_;
+    const int64_t counted_;
+    const RunClock::time_point began_ = RunClock::now();
+  };
+
   static constexpr int64_t kLossEvery = 20;
 
   // Trains to the end, until the run is to stop, or until the loss is no number any more.
@@ -113,6 +143,7 @@ class AccuracyRun {
       if (agreed.stop) return Ending::kInterrupted;
       const bool recorded = recorder_.due(*session_);
       timed_step(recorded ? &probe_ : nullptr);
+      const Aside aside(record_);
       if (recorded) save_operands();
       const int64_t done = session_->steps_done();
       const bool epoch_ends = at_end_of_epoch();
@@ -355,6 +386,7 @@ class AccuracyRun {
   // does not give what it has is lost to the next step too.
   void save() {
     if (checkpoints_.folder.empty()) return;
+    const Aside aside(record_);
     wait_for_device();
     try {
       if (const auto wait_ns = session_->take_data_wait_ns()) record_.data_wait_ns += *wait_ns;
@@ -362,6 +394,7 @@ class AccuracyRun {
       checkpoint.state["config"] = config_;
       checkpoint.state[kDeviceTime] = kWhole;
       Record record = record_;
+      record.aside_ns += aside.ns();
       record.wall_ns += nanoseconds(RunClock::now() - began_);
       checkpoint.state["record"] = record;
       if (is_first()) save_checkpoint(checkpoints_.folder, checkpoint);
@@ -411,16 +444,21 @@ class AccuracyRun {
   bool is_first() const { return ranks_ == nullptr || ranks_->world().rank == 0; }
 
   void finish(Ending ending) {
-    for (const auto& event : session_->layer_events()) sink_(event);
-    report_graphs(*session_, "train",
-                  [this](const char* name, const std::string& split, double value) {
-                    metric(name, split, value);
-                  });
+    {
+      const Aside aside(record_);
+      for (const auto& event : session_->layer_events()) sink_(event);
+      report_graphs(*session_, "train",
+                    [this](const char* name, const std::string& split, double value) {
+                      metric(name, split, value);
+                    });
+    }
     Json event = final_event(ending, session_->steps_done(), began_);
     event.update({{"warmup_steps", std::min(warmup_, session_->steps_done())},
                   {"train_ns", record_.train_ns},
                   {"eval_ns", record_.eval_ns},
                   {"warmup_ns", record_.warmup_ns},
+                  {"start_ns", record_.start_ns},
+                  {"aside_ns", record_.aside_ns},
                   {"wall_ns", record_.wall_ns + event["wall_ns"].get<int64_t>()},
                   {"step_ns", record_.step_ns},
                   {"segments", record_.segments}});

@@ -57,6 +57,7 @@ class TimingRun {
 
   void operator()() {
     send_start(*approx_, dataset_, config_, sink_, {{"order_draw", draw_}});
+    start_ns_ = nanoseconds(RunClock::now() - began_);
     warm_up();
     const auto order = exact_first(config_.blocks, draw_);
     for (int64_t pair = 0; pair < config_.blocks && !stop_; ++pair) {
@@ -71,6 +72,24 @@ class TimingRun {
   }
 
  private:
+  // Counts its lifetime as time beside blocks and warm-up: probes of the machine and waits for it,
+  // blocks that were repeated, times of phases and gradients, and events.
+  class Aside {
+   public:
+    explicit Aside(TimingRun& run) : run_(run), counted_(run.counted_ns()) {}
+    Aside(const Aside&) = delete;
+    ~Aside() {
+      run_.aside_ns_ += nanoseconds(RunClock::now() - began_) - (run_.counted_ns() - counted_);
+    }
+
+   private:
+    TimingRun& run_;
+    const int64_t counted_;
+    const RunClock::time_point began_ = RunClock::now();
+  };
+
+  int64_t counted_ns() const { return start_ns_ + warmup_ns_ + train_ns_ + aside_ns_; }
+
   bool exact_is_older() const { return draw_ & 1; }
   void make_exact() { dense_ = std::make_unique<Session>(exact_of(config_), dataset_, ranks_); }
 
@@ -88,6 +107,7 @@ class TimingRun {
   // each, the exact one's first, the approximate one's first timed block was 3 % slower; after
   // three in both orders, a twentieth of a second, its blocks were still 0.8 % slower.
   void warm_up() {
+    const Aside aside(*this);
     for (int64_t round = 0; !stop_ && (round < kWarmUpRounds || warmup_ns_ < kWarmUpNs); ++round) {
       const bool dense_first = exact_is_older() == (round % 2 == 0);
       for (const bool is_dense : {dense_first, !dense_first}) {
@@ -107,6 +127,7 @@ class TimingRun {
   }
 
   void time_pair(int64_t pair, bool dense_first) {
+    const Aside aside(*this);
     for (int64_t order = 0; order < 2; ++order) {
       const bool is_dense = dense_first == (order == 0);
       const TimedBlock timed = timer_.time([&] { return block(is_dense ? *dense_ : *approx_); });
@@ -134,6 +155,7 @@ class TimingRun {
   // the blocks: products of a layer then run one after the other, so that each has a time of its
   // own.
   void time_phases() {
+    const Aside aside(*this);
     begin_together();
     PhaseClock clock;
     // The network that the run is about, where there are two.
@@ -151,6 +173,7 @@ class TimingRun {
   // disturbs a step a little. Exact gradients are computed as in any step, both at once where that
   // is faster.
   void time_backward(const std::vector<bool>& order) {
+    const Aside aside(*this);
     const int64_t pairs = std::min(config_.blocks, kMostBackwardPairs);
     BlockTimer timer(probe_, 2 * pairs, stop_);
     for (int64_t pair = 0; pair < pairs && !stop_; ++pair) {
@@ -180,14 +203,20 @@ class TimingRun {
     sink_(metric_event(*approx_, name, split, train_ns_, value));
   }
 
-  void finish() {
+  // Whether the approximated network has diverged. Reports what its layers did.
+  bool report_layers() {
+    const Aside aside(*this);
     for (const auto& event : approx_->layer_events()) sink_(event);
     const auto add = [this](const char* name, const std::string& split, double value) {
       metric(name, split, value);
     };
     report_graphs(*dense_, "dense", add);
     report_graphs(*approx_, "approx", add);
-    const bool diverged = !std::isfinite(approx_->take_mean_loss());
+    return !std::isfinite(approx_->take_mean_loss());
+  }
+
+  void finish() {
+    const bool diverged = report_layers();
     const auto ending = diverged ? Ending::kDiverged
                         : stop_  ? Ending::kInterrupted
                                  : Ending::kFinished;
@@ -196,6 +225,8 @@ class TimingRun {
                   {"train_ns", train_ns_},
                   {"eval_ns", 0},
                   {"warmup_ns", warmup_ns_},
+                  {"start_ns", start_ns_},
+                  {"aside_ns", aside_ns_},
                   {"step_ns", Json::array()}});
     auto taints = timer_.taints();
     const auto unlike = captured_unlike(dense_->graph_report(), approx_->graph_report());
@@ -221,6 +252,7 @@ class TimingRun {
   std::unique_ptr<Session> dense_, approx_;
   int64_t block_steps_ = 0;  // a whole number of the schedule's periods
   int64_t warmup_steps_ = 0, warmup_ns_ = 0, train_ns_ = 0;
+  int64_t start_ns_ = 0, aside_ns_ = 0;
 };
 
 }  // namespace

@@ -101,7 +101,7 @@ void write_end(SQLite::Database& db, const Outcome& outcome, const RunEnding& en
                         end.state == RunState::kFinished && isolated && end.taint.empty();
   const Json final = outcome.final.value_or(Json::object());
   for (const char* total : {"steps", "warmup_steps", "train_ns", "eval_ns", "wall_ns", "warmup_ns",
-                            "peak_rss_bytes", "diverged_step"}) {
+                            "start_ns", "aside_ns", "peak_rss_bytes", "diverged_step"}) {
     row[total] = or_null(integer_or_none(final, total));
   }
   const auto ended_by = find_named<EarlyEnd>(text_or(final, "ended_by", ""));

@@ -63,11 +63,17 @@ constexpr CheckRule kRules[] = {
     {"parts do not exceed the whole",
      "SELECT 'run ' || run_id || ': training, evaluation and warm-up take longer than the run' "
      "FROM run WHERE wall_ns IS NOT NULL AND coalesce(train_ns, 0) + coalesce(eval_ns, 0) + "
-     "coalesce(warmup_ns, 0) > 1.01 * wall_ns"},
+     "coalesce(warmup_ns, 0) + coalesce(start_ns, 0) + coalesce(aside_ns, 0) > 1.01 * wall_ns"},
+    // Within 1 %, or 30 ms of a short run. Earlier runs kept some parts only.
+    {"parts make up the whole",
+     "WITH parts AS (SELECT run_id, wall_ns, coalesce(train_ns, 0) + coalesce(eval_ns, 0) + "
+     "coalesce(warmup_ns, 0) + start_ns + aside_ns AS ns FROM run WHERE wall_ns IS NOT NULL) "
+     "SELECT 'run ' || run_id || ': of ' || round(wall_ns / 1e9, 3) || ' s its parts are ' || "
+     "round(ns / 1e9, 3) || ' s' FROM parts WHERE wall_ns - ns > max(0.01 * wall_ns, 3e7)"},
     {"no negative time",
      "SELECT 'run ' || run_id || ' has a negative time' FROM run "
      "WHERE min(coalesce(train_ns, 0), coalesce(eval_ns, 0), coalesce(wall_ns, 0), "
-     "coalesce(warmup_ns, 0)) < 0"},
+     "coalesce(warmup_ns, 0), coalesce(start_ns, 0), coalesce(aside_ns, 0)) < 0"},
     {"seeds differ",
      "WITH curve AS (SELECT run_id, count(*) AS points, "
      "group_concat(name || split || step || ':' || value) AS text "

@@ -320,6 +320,8 @@ CREATE TABLE layer_traffic(
 -- driver tells). A kernel result says at what clock its repetitions ran, of the core on a CPU, of the
 -- multiprocessors on a GPU, and how many were left out because something held the device back. Of
 -- earlier results none of it is known.
+-- A run says how long it took until its first step and how long it did other things than training,
+-- evaluation and warm-up: then all parts together are `wall_ns`. Of earlier runs neither is known.
 ALTER TABLE cell ADD COLUMN patience INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE run ADD COLUMN ended_by TEXT NOT NULL DEFAULT ''
   CHECK(ended_by IN ('', 'target', 'patience'));
@@ -331,3 +333,5 @@ ALTER TABLE kernel_result ADD COLUMN clock_khz BLOB
 ALTER TABLE kernel_result ADD COLUMN baseline_clock_khz BLOB
   CHECK(baseline_clock_khz IS NULL OR length(baseline_clock_khz) = 8 * baseline_n);
 ALTER TABLE kernel_result ADD COLUMN held_back TEXT NOT NULL DEFAULT '{}';  -- repetitions, by what
+ALTER TABLE run ADD COLUMN start_ns INTEGER;
+ALTER TABLE run ADD COLUMN aside_ns INTEGER;

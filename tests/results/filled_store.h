@@ -127,7 +127,8 @@ inline std::vector<std::string> query(const std::string& path, const std::string
   "ALTER TABLE kernel_result DROP COLUMN baseline_clock_mhz; "                    \
   "ALTER TABLE kernel_result DROP COLUMN clock_khz; "                             \
   "ALTER TABLE kernel_result DROP COLUMN baseline_clock_khz; "                    \
-  "ALTER TABLE kernel_result DROP COLUMN held_back; "
+  "ALTER TABLE kernel_result DROP COLUMN held_back; "                             \
+  "ALTER TABLE run DROP COLUMN start_ns; ALTER TABLE run DROP COLUMN aside_ns; "
 inline constexpr const char* kBackToNine = APPROX_BACK_TO_NINE;
 inline constexpr const char* kBackToEight =
     APPROX_BACK_TO_NINE "DROP TABLE layer_traffic; PRAGMA user_version = 8";

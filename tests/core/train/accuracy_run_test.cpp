@@ -173,6 +173,13 @@ TEST(AccuracyRun, LearnsTheToyAndReportsEveryPartOfIt) {
   EXPECT_EQ(count["loss/train"], 2);
 }
 
+TEST(AccuracyRun, ItsPartsMakeUpItsTime) {
+  const Json last = events_of(toy_config()).back();
+  expect_parts_make_up(last);
+  EXPECT_GT(last["start_ns"], 0);
+  EXPECT_GT(last["aside_ns"], 0);
+}
+
 TEST(AccuracyRun, IsTheSameEveryTime) {
   const auto config = toy_config("random", "slice:layers=1::1,steps=::2");
   EXPECT_EQ(metrics_of(config), metrics_of(config));

@@ -127,6 +127,14 @@ TEST(TimingRun, ABlockWhoseThreadsSharedACoreIsTimedAgain) {
   EXPECT_FALSE(events.back().contains("taint"));
 }
 
+// Also of what is no block: probes, blocks that were thrown away, phases.
+TEST(TimingRun, ItsPartsMakeUpItsTime) {
+  const auto events = probed_events({1.0, 1.0, 0.5, 0.5});
+  const Json& last = events.back();
+  expect_parts_make_up(last);
+  EXPECT_GT(last["aside_ns"], 50'000'000) << "the wait for the core";
+}
+
 TEST(TimingRun, OneWhoseThreadsKeepSharingACoreSaysSo) {
   const auto events = probed_events(std::vector<double>(500, 0.5));
   EXPECT_EQ(events.back()["state"], "finished");

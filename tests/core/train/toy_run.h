@@ -1,6 +1,8 @@
 // A training of a second or less.
 #pragma once
 
+#include <algorithm>
+
 #include "core/config/named_schedule.h"
 #include "core/config/run_config.h"
 #include "tests/testing.h"
@@ -19,6 +21,19 @@ inline RunConfig toy_run(const std::string& method, const std::string& schedule,
   config.batch_size = 16;
   config.threads = 1;
   return config;
+}
+
+// Whether the parts of a "final" event, which have a clock each, are its time: but for 1 %, or for
+// 30 ms of a run as short as these.
+inline void expect_parts_make_up(const Json& last) {
+  int64_t parts = 0;
+  for (const char* part : {"train_ns", "eval_ns", "warmup_ns", "start_ns", "aside_ns"}) {
+    EXPECT_GE(last[part].get<int64_t>(), 0) << part;
+    parts += last[part].get<int64_t>();
+  }
+  const int64_t wall = last["wall_ns"];
+  EXPECT_LE(parts, wall);
+  EXPECT_LE(wall - parts, std::max<int64_t>(wall / 100, 30'000'000)) << last;
 }
 
 }  // namespace approx

@@ -76,6 +76,25 @@ TEST_F(MaintenanceTest, ATargetThatFollowsFromItsRunsIsFine) {
   EXPECT_EQ(check_store(path_), std::vector<std::string>());
 }
 
+// A short run may have 30 ms, a long one 1 % that no part says; of earlier runs parts are missing.
+TEST_F(MaintenanceTest, PartsMayMissALittleOfTheWhole) {
+  fill();
+  damage(
+      "UPDATE run SET train_ns = 100 * 1000000, start_ns = 0, aside_ns = 0, eval_ns = 0, "
+      "warmup_ns = 0, wall_ns = 129 * 1000000 WHERE run_id = 1; "
+      "UPDATE run SET train_ns = 991 * 10000000, start_ns = 0, aside_ns = 0, eval_ns = 0, "
+      "warmup_ns = 0, wall_ns = 1000 * 10000000 WHERE run_id = 2; "
+      "UPDATE run SET wall_ns = 2 * wall_ns WHERE run_id = 3");
+  EXPECT_EQ(check_store(path_), std::vector<std::string>());
+  damage(
+      "UPDATE run SET wall_ns = wall_ns + 2000000 WHERE run_id = 1; "
+      "UPDATE run SET train_ns = 989 * 10000000 WHERE run_id = 2");
+  EXPECT_EQ(
+      check_store(path_),
+      (std::vector<std::string>{"parts make up the whole: run 1: of 0.131 s its parts are 0.1 s",
+                                "parts make up the whole: run 2: of 10.0 s its parts are 9.89 s"}));
+}
+
 TEST_F(MaintenanceTest, AnEmptyStoreIsFine) {
   { RunStore store(path_, RunStore::Mode::kWrite); }
   EXPECT_EQ(check_store(path_), std::vector<std::string>());
@@ -96,7 +115,13 @@ TEST_F(MaintenanceTest, EachRuleIsBrokenByWhatItForbids) {
        "UPDATE metric SET train_ns = 1 WHERE run_id = 1 AND step = 1200"},
       {"one grid of evaluations", "UPDATE metric SET step = 601 WHERE run_id = 1 AND step = 600"},
       {"parts do not exceed the whole", "UPDATE run SET wall_ns = 1000 WHERE run_id = 1"},
+      {"parts do not exceed the whole",
+       "UPDATE run SET start_ns = wall_ns / 2, aside_ns = 0 WHERE run_id = 1"},
+      {"parts make up the whole",
+       "UPDATE run SET start_ns = 0, aside_ns = 0, wall_ns = wall_ns + wall_ns / 50 "
+       "WHERE run_id = 1"},
       {"no negative time", "UPDATE run SET eval_ns = -1 WHERE run_id = 1"},
+      {"no negative time", "UPDATE run SET aside_ns = -1 WHERE run_id = 1"},
       {"builds are known", "UPDATE build SET git_sha = 'unknown'"},
       {"data are known", "UPDATE run SET dataset_id = NULL WHERE run_id = 1"},
       {"data are the same inside a comparison",
