@@ -1,0 +1,151 @@
+"""A session at a terminal of 80 x 24, held to the text in terminal_session.txt: what the progress
+display draws and redraws, and what is left on the screen. `--write` renews the text."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+
+from program import PROGRAM, Folder, expect, expect_equal, finish
+
+GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "terminal_session.txt")
+COLUMNS, ROWS = 80, 24
+STEP_MS = 250  # a few redraws of the line in each step
+
+SWEEP = """id = "fake:table"
+network = "small_cnn"
+dataset = "mnist14"
+method = ["dense", "zero"]
+seeds = "0-1"
+"""
+
+COMMANDS = [("--dry-run",), (), ()]  # the plan, the sweep, and nothing left to do
+TIME = re.compile(r"\b\d+(\.\d)? (ms|s)\b|\b\d+ min \d\d s\b")
+DRAWN = re.compile("\r([^\r\n\x1b]*)\x1b\\[K")
+
+
+class Screen:
+    """What a terminal shows of characters, carriage returns, line feeds and "erase the rest of the
+    line", which is all that the program may use."""
+
+    def __init__(self):
+        self.lines, self.wrapped, self.column = [""], [False], 0
+
+    def feed(self, text):
+        at = 0
+        while at < len(text):
+            if text.startswith("\x1b[K", at):
+                self.lines[-1] = self.lines[-1][:self.column]
+                at += 3
+                continue
+            letter = text[at]
+            at += 1
+            if letter == "\r":
+                self.column = 0
+            elif letter == "\n":
+                self.new_line(wraps=False)
+            else:
+                expect(letter.isprintable(), f"sends {letter!r}")
+                if self.column == COLUMNS:
+                    self.new_line(wraps=True)
+                    self.column = 0
+                line = self.lines[-1].ljust(self.column)
+                self.lines[-1] = line[:self.column] + letter + line[self.column + 1:]
+                self.column += 1
+
+    def new_line(self, wraps):
+        self.wrapped[-1] = wraps
+        self.lines.append("")
+        self.wrapped.append(False)
+
+    def text(self):
+        """The lines as they were written, those that the terminal broke joined, without times."""
+        joined = ""
+        for line, wraps in zip(self.lines, self.wrapped):
+            joined += line if wraps else line.rstrip() + "\n"
+        return TIME.sub("TIME", joined).rstrip("\n") + "\n"
+
+
+def at_terminal(folder, *arguments):
+    """Everything that a command sends to its terminal, and its exit code."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    env = folder.environment(TERM="xterm", APPROXTRAIN_FAKE_STEP_MS=str(STEP_MS))
+    env.pop("COLUMNS", None)
+    process = subprocess.Popen([PROGRAM, *arguments], cwd=folder.path, env=env, stdin=theirs,
+                               stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    sent = b""
+    while select.select([ours], [], [], 60)[0]:
+        try:
+            piece = os.read(ours, 1 << 16)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        sent += piece
+    os.close(ours)
+    return process.wait(timeout=60), sent.decode()
+
+
+def is_step(frame):
+    """Whether a drawn line shows a step that was done, and not what comes right before the end:
+    the others are there for moments that nobody need see."""
+    return re.search(r"step [1-4]/5", frame) and "accuracy" not in frame
+
+
+def frames_of(sent):
+    """The lines that were drawn of steps, each once, without times."""
+    frames = []
+    for drawn in DRAWN.findall(sent):
+        expect(len(drawn) < COLUMNS, f"a drawn line of {len(drawn)} columns: {drawn}")
+        frame = TIME.sub("TIME", drawn)
+        if is_step(frame) and frame not in frames[-1:]:
+            frames.append(frame)
+    return frames
+
+
+def alike(frame, wanted):
+    """Whether two lines are equal as far as both go: a longer time moves the cut."""
+    length = min(len(text.removesuffix("…")) for text in (frame, wanted))
+    cut = frame.endswith("…") and wanted.endswith("…")
+    return frame[:length] == wanted[:length] and (cut or abs(len(frame) - len(wanted)) < 8)
+
+
+def session():
+    texts, drawn = [], []
+    with Folder(SWEEP) as folder:
+        for flags in COMMANDS:
+            words = ["sweep", "sweep.toml", "--db", "t.db", *flags]
+            code, sent = at_terminal(folder, *words)
+            expect_equal(code, 0, f"{words}: {sent}")
+            screen = Screen()
+            screen.feed(sent)
+            texts.append(f"$ approxtrain {' '.join(words)}\n{screen.text()}")
+            drawn += frames_of(sent)
+    return "\n".join(texts), drawn
+
+
+shown, drawn = session()
+if "--write" in sys.argv:
+    with open(GOLDEN, "w", encoding="utf-8") as out:
+        out.write(shown + "\nDrawn while runs were at work:\n" + "\n".join(drawn) + "\n")
+with open(GOLDEN, encoding="utf-8") as golden:
+    wanted, lines = golden.read().split("\nDrawn while runs were at work:\n")
+expect_equal(shown, wanted, "the screen")
+lines = lines.splitlines()
+for number in range(1, 5):
+    expect(any(frame.startswith(f"[{number}/4]") for frame in drawn), f"run {number}: {drawn}")
+# A machine that is slow may not draw each: those that it draws are in the order of the text.
+rest = list(lines)
+for frame in drawn:
+    while rest and not alike(frame, rest[0]):
+        del rest[0]
+    if not expect(rest, f"draws what the text has not, or not there: {frame}"):
+        break
+finish()
