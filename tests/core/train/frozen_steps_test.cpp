@@ -78,6 +78,10 @@ TEST(FrozenSteps, LeaveWhatComesBeforeAloneAndTrainTheRestAsEver) {
       for (const auto& [name, tensor] : with) {
         if (!is_of_parameter(name)) continue;
         const auto parameter = name.substr(name.find(':') + 1);
+        if (parameter == "whiten.weight") {  // taken from the images at the first step
+          EXPECT_TRUE(at::equal(tensor, without.at(name)));
+          continue;
+        }
         const bool is_still = std::ranges::any_of(still, [&](const std::string& one) {
           return parameter == one || parameter.starts_with(one + ":");
         });
