@@ -245,6 +245,7 @@ TEST(StepGraphs, ARowOfAScheduleIsAGraph) {
       {"wang2019_cnn2", 2},
       {"layer_drop_back", 0},
       {"random_steps", 64},
+      {"freeze_layers", 3},
       {"slice", 1},
       {"slice:steps=::4", 2},
       {"slice:layers=2::4,until=0.5dur", 2},  // from then on exact
