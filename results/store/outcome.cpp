@@ -121,7 +121,9 @@ void Outcome::add(const Json& event) {
   }
 }
 
-std::vector<Json> read_events(const std::string& run_directory) {
+namespace {
+
+std::vector<Json> events_of(const std::string& run_directory, bool stop_at_damage) {
   const std::string path = run_directory + "/" + kEventsFile;
   EventReader reader;
   if (!is_plain_file(path)) return reader.take_events();
@@ -132,12 +134,21 @@ std::vector<Json> read_events(const std::string& run_directory) {
     while (!bytes.empty()) {
       const size_t line = std::min(bytes.find('\n'), bytes.size() - 1) + 1;
       reader.add(bytes.substr(0, line), [](const Json&) {});
-      // A power cut may leave zeros in place of lines, and a final event behind them.
-      if (reader.garbage() > 0) return reader.take_events();
+      if (stop_at_damage && reader.garbage() > 0) return reader.take_events();
       bytes.remove_prefix(line);
     }
   }
   return reader.take_events();
+}
+
+}  // namespace
+
+std::vector<Json> read_events(const std::string& run_directory) {
+  return events_of(run_directory, /*stop_at_damage=*/false);
+}
+
+std::vector<Json> read_events_before_damage(const std::string& run_directory) {
+  return events_of(run_directory, /*stop_at_damage=*/true);
 }
 
 }  // namespace approx

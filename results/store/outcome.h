@@ -36,8 +36,11 @@ struct Outcome {
 };
 
 // The complete lines of the log in a run directory, without lines that are of no use afterwards.
-// Stops at the first line that is damaged.
 // The bounds are those of a worker's pipe (results/store/event_reader.h).
 std::vector<Json> read_events(const std::string& run_directory);
+
+// Likewise, up to the first line that is no event. A power cut may leave zeros in place of lines
+// and a final event behind them. Such a run has not finished.
+std::vector<Json> read_events_before_damage(const std::string& run_directory);
 
 }  // namespace approx

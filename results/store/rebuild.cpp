@@ -116,7 +116,7 @@ std::vector<FoundRun> unknown_runs(const std::set<std::string>& known, const std
                      .key = key,
                      .number = *number,
                      .task = std::move(task),
-                     .log = Outcome(read_events(path))});
+                     .log = Outcome(read_events_before_damage(path))});
   }
   std::sort(found.begin(), found.end(), [](const FoundRun& a, const FoundRun& b) {
     return std::tie(a.key, a.number) < std::tie(b.key, b.number);

@@ -139,7 +139,7 @@ struct RunStore::Impl {
     with_retry(path, options, [&] { rows = running(cell_id); });
     for (const auto& row : rows) {
       if (gone_for(row, directory)) {
-        logs.emplace(row.run_id, Outcome(read_events(row.run_directory)));
+        logs.emplace(row.run_id, Outcome(read_events_before_damage(row.run_directory)));
       }
     }
     return logs;
@@ -271,7 +271,7 @@ int64_t RunStore::recover() {
   int64_t settled = 0;
   for (const auto& row : rows) {
     if (!gone(row)) continue;
-    const Outcome log(read_events(row.run_directory));
+    const Outcome log(read_events_before_damage(row.run_directory));
     bool buried = false;
     impl_->write([&] {
       buried = impl_->running_row(row.run_id).has_value();  // nobody else was quicker

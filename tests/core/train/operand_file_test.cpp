@@ -242,7 +242,8 @@ std::vector<Json> recorded_events(const RunConfig& config, const Recording& reco
   run_accuracy(
       config, recorded_data(), {},
       [&](Json event) {
-        for (const char* clock : {"train_ns", "eval_ns", "wall_ns", "warmup_ns", "step_ns"}) {
+        for (const char* clock :
+             {"train_ns", "eval_ns", "wall_ns", "warmup_ns", "step_ns", "start_ns", "aside_ns"}) {
           event.erase(clock);
         }
         event.erase("peak_rss_bytes");
