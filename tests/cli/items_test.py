@@ -154,8 +154,13 @@ def main():
                 assert "<svg" in figure, kind
             # Without a timing that counts there is no front: the numbers themselves are drawn.
             for name in ("mcdanel2022:figure10", "wang2019:table5"):
-                figure = run(folder, "report", "paper", name, "--scale", "smoke", "--format", "svg")
-                assert ">ours<" in figure and ">the paper<" in figure, name
+                paper = ("report", "paper", name, "--scale", "smoke")
+                figure = run(folder, *paper, "--format", "svg")
+                assert ">ours<" in figure, name
+                # The paper's may be estimates: they are drawn beside ours, which need a timing that
+                # nothing disturbed.
+                without = "no timing run in the store" in run(folder, *paper)
+                assert ">the paper<" in figure or without, name
             assert "<svg" in text, "the page has no figure"
         run(folder, "db", "check")
     finally:
