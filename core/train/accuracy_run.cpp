@@ -330,7 +330,7 @@ class AccuracyRun {
     best_at_ = step;
   }
 
-  // Those of the processes before this one, by the part that judges.
+  // Takes in the evaluations that earlier processes of this run made, on the images that judge.
   void see_earlier_evaluations() {
     const bool holds_out = session_->split().holdout.count() > 0;
     for (const auto& event : record_.metrics) {

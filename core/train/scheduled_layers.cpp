@@ -122,7 +122,7 @@ void ScheduledLayers::begin_frozen(int64_t step) {
 int ScheduledLayers::ending(size_t layer, Product product, int64_t step) const {
   if (frozen_.layers.empty() || product == Product::kForward) return Decision::kDense;
   if (!layers_[layer].layer->info.computes(product)) return Decision::kDense;
-  // Of the first layer that trains, the data gradient alone is left out.
+  // The first layer that trains leaves out its data gradient alone.
   const bool is_first = layer == frozen_.leading && layer > 0;
   const bool leads = layer < frozen_.leading || (is_first && product == Product::kDataGradient);
   const bool own = frozen_.layers[layer] && product == Product::kWeightGradient;

@@ -166,7 +166,7 @@ TEST(WtaCrs, AllOutcomesOfSmallCasesAreUnbiased) {
 TEST(WtaCrs, TakesTheHeadOfThePapersRule) {
   EXPECT_EQ(head_by_definition({0.25, 0.25, 0.25, 0.25}, 2), 0);
   EXPECT_EQ(head_by_definition({0.7, 0.1, 0.1, 0.1}, 2), 1);
-  // Of 0.4, 0.4, 0.1, 0.1 with k = 3: 1/3, 0.6/2, 0.2/1.
+  // With k = 3 heads of 0, 1 and 2 leave (1 - P) / (k - d) = 1/3, 0.6/2 and 0.2/1.
   EXPECT_EQ(head_by_definition({0.4, 0.4, 0.1, 0.1}, 3), 2);
   auto o = random_operands({4, 2, 3, 3, 1, 1, 0});
   o.product = Product::kWeightGradient;

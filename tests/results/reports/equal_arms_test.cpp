@@ -76,7 +76,7 @@ TEST(EqualArmsInReports, AreCalledDifferentInOneOfTwentyAtMost) {
   RecordProperty("by_p", std::to_string(by_p));
   RecordProperty("by_holm", std::to_string(by_holm));
   RecordProperty("loses_too_much", std::to_string(loses));
-  // Of 300 at 5 %, 22 or fewer are likely (97.5 %).
+  // If each of 300 has a chance of 5 %, the count is 22 or less with a probability of 97.5 %.
   EXPECT_LE(by_interval, 22);
   EXPECT_GE(by_interval, 7) << "an interval that never excludes 0 is too wide";
   EXPECT_LE(by_p, 22);

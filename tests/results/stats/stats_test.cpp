@@ -92,7 +92,8 @@ TEST(Stats, PseudoMedianOfDepressionScores) {
   EXPECT_NEAR(*result.hi, 0.786, 5e-4);
 }
 
-// Of six values both ends are the least and the greatest: 2/64. Of five 2/32 is above 5 %.
+// The interval of six values reaches from the least to the greatest: 2/64 lie outside. Five values
+// have none, for 2/32 is above 5 %.
 TEST(Stats, SixValuesHaveAnIntervalBySignedRanks) {
   const auto six = pseudo_median(std::vector<double>{3, 1, 2, 6, 5, 4});
   EXPECT_DOUBLE_EQ(six.middle, 3.5);
