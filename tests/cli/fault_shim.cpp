@@ -146,8 +146,9 @@ std::string path_of(int file) {
   return length > 0 ? std::string(path.data(), static_cast<size_t>(length)) : "";
 }
 
-// The path without links in its folders; "" where these do not exist.
+// The path without links in its folders; "" where these do not exist, and where nothing is traced.
 std::string full_path(int folder, const char* path) {
+  if (trace_file() == nullptr) return "";
   std::string text = path;
   while (text.size() > 1 && text.back() == '/') text.pop_back();
   if (text.empty()) return "";
@@ -256,10 +257,10 @@ int traced_remove(const std::string& path, const Call& call) {
                 [&](const Trace& trace, int /*done*/) { trace.add("remove", 0, 0, path); });
 }
 
-// Of a file that `call` may create, or cut to nothing. Returns what `call` does.
+// Opens a file by `call`, which may create it or cut it to nothing. Returns the result of `call`.
 template <typename Call>
 int traced_open(const char* name, bool cuts, const Call& call) {
-  const std::string path = trace_file() == nullptr ? "" : full_path(AT_FDCWD, name);
+  const std::string path = full_path(AT_FDCWD, name);
   if (!in_trace(path)) return call();
   const Trace trace;
   struct stat before {};
@@ -279,7 +280,7 @@ class LockWaits {
  public:
   ~LockWaits() { add_to_file(); }
 
-  // Of one try for a lock.
+  // Takes in one try for a lock.
   void note(const struct flock& lock, bool got) {
     constexpr off_t kSharedFirst = 0x40000002, kSharedSize = 510;
     const bool is_exclusive =
@@ -429,7 +430,7 @@ int statvfs(const char* path, struct statvfs* found) noexcept {
 int mkdir(const char* path, mode_t mode) noexcept {
   static auto* const next = real<int(const char*, mode_t)>("mkdir");
   if (fails(kOpen)) return -1;
-  const std::string full = trace_file() == nullptr ? "" : full_path(AT_FDCWD, path);
+  const std::string full = full_path(AT_FDCWD, path);
   return traced(
       in_trace(full), [&] { return next(path, mode); },
       [&](const Trace& trace, int /*done*/) { trace.add("mkdir", inode_of(full), 0, full); });

@@ -1,9 +1,6 @@
 """Real trainings that end when they gain no more: to that evaluation they are the training to the
 end, to the bit; they are runs of their own, no failures, and have no accuracy."""
 
-import csv
-import io
-
 from program import RealFolder, expect, expect_equal, finish
 
 # Too low a rate to gain anything for long.
@@ -19,16 +16,7 @@ target = "accuracy>=0.99"
 seeds = "0-1"
 """
 
-METRICS = """SELECT c.method, c.seed, m.name, m.split, m.step, m.value FROM run r
-    JOIN cell c USING(cell_id) JOIN metric m USING(run_id)
-    WHERE m.name IN ('loss', 'accuracy', 'learning_rate') AND {} ORDER BY 1, 2, 5, 3, 4"""
 PATIENCE = 2
-
-
-def report(folder, *arguments):
-    code, out, err = folder.run("report", *arguments, "--db", "t.db", "--format", "csv")
-    expect_equal(code, 0, f"report {arguments} ({err})")
-    return list(csv.DictReader(io.StringIO(out)))
 
 
 def last_step(curve, epoch):
@@ -45,10 +33,7 @@ def last_step(curve, epoch):
 with RealFolder(SWEEP) as folder:
     code, _, err = folder.sweep("--progress", "none")
     expect_equal(code, 0, f"to the end ({err})")
-    curves = {}
-    for method, seed, _, _, step, value in folder.query(METRICS.format(
-            "m.name = 'accuracy' AND m.split = 'holdout'")):
-        curves.setdefault((method, seed), []).append((step, value))
+    curves = folder.held_out_curves()
     expect_equal(sorted(len(curve) for curve in curves.values()), [6] * 4, "evaluations")
     epoch = curves[("dense", 0)][0][0]
     ends = {key: last_step(curve, epoch) for key, curve in curves.items()}
@@ -63,9 +48,9 @@ with RealFolder(SWEEP) as folder:
     expect_equal(code, 0, f"no failure ({err})")
     expect("4 runs ended, 4 finished" in err, err)
     for key, end in ends.items():
-        wanted = [row for row in folder.query(METRICS.format("c.patience = 0"))
+        wanted = [row for row in folder.metrics("c.patience = 0")
                   if row[:2] == key and row[4] <= end]
-        got = [row for row in folder.query(METRICS.format("c.patience > 0")) if row[:2] == key]
+        got = [row for row in folder.metrics("c.patience > 0") if row[:2] == key]
         expect(got == wanted, f"{key}: {len(got)} metrics, {len(wanted)} until step {end}")
         state, = folder.query(
             "SELECT r.state, r.ended_by, r.steps FROM run r JOIN cell c USING(cell_id) WHERE "
@@ -83,10 +68,10 @@ with RealFolder(SWEEP) as folder:
     code, _, err = folder.sweep("--progress", "none", "--patience", str(PATIENCE), "--method",
                                 "dense")
     expect_equal(code, 0, err)
-    table, = report(folder, "table")
+    table, = folder.rows("report", "table", "--db", "t.db")
     expect_equal((table["n"], table["accuracy_pct"], table["failed"]), ("0", "", "0"), f"{table}")
     expect("ends by a patience" in table["notes"], f"{table}")
-    row, = report(folder, "tta")
+    row, = folder.rows("report", "tta", "--db", "t.db")
     expect_equal((row["runs"], row["reached"], row["cut_off"]), ("2", "0", "0"), f"{row}")
     ended = folder.query("SELECT count(*) FROM run WHERE ended_by = 'patience'")[0][0]
     expect_equal(row["out_of_patience"], str(ended), f"{row}")

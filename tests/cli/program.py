@@ -1,15 +1,21 @@
 """What the tests of the program share: how to start it, in a folder of its own, with the engine
 that misbehaves on demand."""
 
+import csv
 import fcntl
+import io
 import json
 import os
+import pty
 import re
+import select
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import urllib.parse
 
@@ -132,6 +138,28 @@ class Folder:
         expect(doubled == [], f"cells with two results: {doubled}")
 
 
+def terminal(rows, columns):
+    """Our end of a new terminal of that size (0 columns: it does not know them), and the other."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    return ours, theirs
+
+
+def read_terminal(ours):
+    """Everything that is sent until the other end is closed or silent for a minute; closes ours."""
+    sent = b""
+    while select.select([ours], [], [], 60)[0]:
+        try:
+            block = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not block:
+            break
+        sent += block
+    os.close(ours)
+    return sent.decode()
+
+
 class RealFolder(Folder):
     """A folder whose sweeps train, with the engine that comes with the program."""
 
@@ -139,6 +167,27 @@ class RealFolder(Folder):
         env = super().environment(fake, **more)
         del env["APPROXTRAIN_ENGINE"]
         return env
+
+    def rows(self, *arguments, timeout=120):
+        """The table that a command prints."""
+        code, out, err = self.run(*arguments, "--format", "csv", timeout=timeout)
+        expect_equal(code, 0, f"{arguments[0]}: exit code ({err})")
+        return list(csv.DictReader(io.StringIO(out)))
+
+    def metrics(self, where):
+        """(method, seed, name, split, step, value) of runs of these cells (c)."""
+        return self.query(
+            "SELECT c.method, c.seed, m.name, m.split, m.step, m.value FROM run r "
+            "JOIN cell c USING(cell_id) JOIN metric m USING(run_id) WHERE m.name IN "
+            f"('loss', 'accuracy', 'learning_rate') AND {where} ORDER BY 1, 2, 5, 3, 4")
+
+    def held_out_curves(self):
+        """[(step, accuracy)] of the images that are held out, by method and seed."""
+        curves = {}
+        for method, seed, _, _, step, value in self.metrics(
+                "m.name = 'accuracy' AND m.split = 'holdout'"):
+            curves.setdefault((method, seed), []).append((step, value))
+        return curves
 
 
 failures = []

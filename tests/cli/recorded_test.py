@@ -1,30 +1,16 @@
 """Operands of a real training on their way: recorded, benchmarked, stored, reported; and what is
 said of files that are not what they were."""
 
-import csv
-import io
 import os
 import sys
 
-from program import Folder, expect, expect_equal, finish
+from program import RealFolder, expect, expect_equal, finish
 
 TRAIN = ["train", "--network", "small_cnn:width=4", "--dataset", "mnist14", "--threads", "1",
          "--method", "stochastic_pruning:p=0.9", "--schedule", "slice:layers=1::1", "--epochs", "2",
          "--set", "train_examples=512", "--db", "t.db", "--progress", "none"]
 BENCH = ["bench-kernel", "--recorded", "operands", "--method", "stochastic_pruning:p=0.9", "--op",
          "all", "--db", "t.db", "--repetitions", "2", "--min-time", "1ms", "--progress", "none"]
-
-
-class RealFolder(Folder):
-    def environment(self, fake="", **more):
-        env = super().environment(fake, **more)
-        del env["APPROXTRAIN_ENGINE"]
-        return env
-
-    def rows(self, *arguments):
-        code, out, err = self.run(*arguments, "--format", "csv", timeout=600)
-        expect_equal(code, 0, f"{arguments[0]}: exit code ({err})")
-        return list(csv.DictReader(io.StringIO(out)))
 
 
 def through_the_program(folder):
@@ -37,7 +23,7 @@ def through_the_program(folder):
            f"names: {files}")
 
     # Each layer at each epoch once; the images have no gradient, and the method no forward product.
-    rows = folder.rows(*BENCH)
+    rows = folder.rows(*BENCH, timeout=600)
     methods = [row for row in rows if row["method"] != "dense"]
     places = {(row["op"], row["shape"], float(row["epoch"])) for row in methods}
     label = "small_cnn:width=4 "
@@ -60,12 +46,12 @@ def through_the_program(folder):
 
     # The store tells them from random operands of the same shape.
     shape = "N128,C4,K8,H7,R3,P1"
-    folder.rows("bench-kernel", "--shape", shape, *BENCH[3:])
+    folder.rows("bench-kernel", "--shape", shape, *BENCH[3:], timeout=600)
     stored = folder.rows("report", "kernels", "--db", "t.db")
     expect_equal(sum(row["operands"] == "recorded" for row in stored), len(rows), "stored rows")
     expect_equal({row["epoch"] for row in stored if row["operands"] == "random"}, {""}, "no epoch")
 
-    explained = folder.rows(*BENCH, "--explain")
+    explained = folder.rows(*BENCH, "--explain", timeout=600)
     expect_equal({float(row["epoch"]) for row in explained}, {1.0, 2.0}, "explained")
     wanted = {(row["op"], row["shape"], row["epoch"], row["density"]) for row in methods}
     got = {(row["op"], row["shape"], row["epoch"], row["density"]) for row in explained

@@ -3,24 +3,19 @@ What is not on a terminal stays whole Markdown.
 
 screens_test.py DATABASE, one with methods, timings and accuracies."""
 
-import fcntl
 import os
-import pty
 import re
 import shutil
-import struct
 import subprocess
 import sys
-import termios
 
-from program import PROGRAM, Folder, expect, expect_equal, finish
+from program import PROGRAM, Folder, expect, expect_equal, finish, read_terminal, terminal
 
 
 def on_terminal(folder, columns, *arguments, wanted=0, stream="stdout", **variables):
     """What a command shows on a terminal of so many columns (0: of one that does not know them),
     which is its standard output or its standard error."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    ours, theirs = terminal(24, columns)
     env = folder.environment(**{"TERM": "xterm", **variables})
     env = {key: value for key, value in env.items() if key != "COLUMNS" or "COLUMNS" in variables}
     other = "stderr" if stream == "stdout" else "stdout"
@@ -28,22 +23,13 @@ def on_terminal(folder, columns, *arguments, wanted=0, stream="stdout", **variab
                                stdin=subprocess.DEVNULL,
                                **{stream: theirs, other: subprocess.PIPE})
     os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            block = os.read(ours, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not block:
-            break
-        shown += block
-    os.close(ours)
+    shown = read_terminal(ours)
     with getattr(process, other) as pipe:
         said = pipe.read().decode()
     code = process.wait(timeout=60)
     expect(code in (wanted if isinstance(wanted, tuple) else (wanted,)),
            f"{arguments}: exit code {code}: {said}")
-    return shown.decode().replace("\r\n", "\n")
+    return shown.replace("\r\n", "\n")
 
 
 def widest(text):

@@ -1,9 +1,6 @@
 """Real trainings that end at their target: to that evaluation they are the training to the end, to
 the bit; they are runs of their own, which have times to the target and no accuracy."""
 
-import csv
-import io
-
 from program import RealFolder, expect, expect_equal, finish
 
 SWEEP = """id = "stops"
@@ -17,24 +14,12 @@ threads = 1
 seeds = "0-1"
 """
 
-METRICS = """SELECT c.method, c.seed, m.name, m.split, m.step, m.value FROM run r
-    JOIN cell c USING(cell_id) JOIN metric m USING(run_id)
-    WHERE m.name IN ('loss', 'accuracy', 'learning_rate') AND {} ORDER BY 1, 2, 5, 3, 4"""
-
-
-def report(folder, *arguments):
-    code, out, err = folder.run("report", *arguments, "--db", "t.db", "--format", "csv")
-    expect_equal(code, 0, f"report {arguments} ({err})")
-    return list(csv.DictReader(io.StringIO(out)))
 
 
 with RealFolder(SWEEP) as folder:
     code, _, err = folder.sweep("--progress", "none")
     expect_equal(code, 0, f"to the end ({err})")
-    curves = {}
-    for method, seed, _, _, step, value in folder.query(METRICS.format(
-            "m.name = 'accuracy' AND m.split = 'holdout'")):
-        curves.setdefault((method, seed), []).append((step, value))
+    curves = folder.held_out_curves()
     expect_equal(sorted(len(curve) for curve in curves.values()), [5] * 4, "evaluations")
     # The best of a run's first three evaluations: others need more or fewer, or never reach it.
     target = max(value for _, value in curves[("dense", 0)][:3])
@@ -49,8 +34,8 @@ with RealFolder(SWEEP) as folder:
     expect_equal(code, 0, f"to the target ({err})")
     expect("4 runs ended, 4 finished" in err, err)
 
-    whole = folder.query(METRICS.format("c.stop_at = 0"))
-    stopped = folder.query(METRICS.format("c.stop_at > 0"))
+    whole = folder.metrics("c.stop_at = 0")
+    stopped = folder.metrics("c.stop_at > 0")
     for key, curve in curves.items():
         last = next((step for step, value in curve if value >= target), curve[-1][0])
         wanted = [row for row in whole if row[:2] == key and row[4] <= last]
@@ -61,7 +46,7 @@ with RealFolder(SWEEP) as folder:
         expect_equal(steps, [(last,)], f"{key}: steps")
 
     # Seeds that also went to the end count once, by those runs.
-    for row in report(folder, "table"):
+    for row in folder.rows("report", "table", "--db", "t.db"):
         expect_equal((row["n"], row["planned"]), ("2", "2"), f"{row}")
     # The same command has nothing left to do, and neither has the one without.
     for flags in (["--stop-at-target", *aim], []):
@@ -73,10 +58,10 @@ with RealFolder(SWEEP) as folder:
     code, _, err = folder.sweep("--progress", "none", "--stop-at-target", "--set",
                                 "target=accuracy>=0.2", "--method", "dense")
     expect_equal(code, 0, err)
-    table, = report(folder, "table")
+    table, = folder.rows("report", "table", "--db", "t.db")
     expect_equal((table["n"], table["accuracy_pct"]), ("0", ""), f"{table}")
     expect("stopped at a target" in table["notes"], f"{table}")
-    row, = report(folder, "tta")
+    row, = folder.rows("report", "tta", "--db", "t.db")
     expect_equal((row["runs"], row["reached"]), ("2", "2"), f"{row}")
     expect_equal(row["stopped_at_target"], "2", f"{row}")
     code, out, err = folder.run("db", "check", "--db", "t.db")

@@ -1,17 +1,12 @@
 """A session at a terminal of 80 x 24, held to the text in terminal_session.txt: what the progress
 display draws and redraws, and what is left on the screen. `--write` renews the text."""
 
-import fcntl
 import os
-import pty
 import re
-import select
-import struct
 import subprocess
 import sys
-import termios
 
-from program import PROGRAM, Folder, expect, expect_equal, finish
+from program import PROGRAM, Folder, expect, expect_equal, finish, read_terminal, terminal
 
 GOLDEN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "terminal_session.txt")
 COLUMNS, ROWS = 80, 24
@@ -73,24 +68,14 @@ class Screen:
 
 def at_terminal(folder, *arguments):
     """Everything that a command sends to its terminal, and its exit code."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    ours, theirs = terminal(ROWS, COLUMNS)
     env = folder.environment(TERM="xterm", APPROXTRAIN_FAKE_STEP_MS=str(STEP_MS))
     env.pop("COLUMNS", None)
     process = subprocess.Popen([PROGRAM, *arguments], cwd=folder.path, env=env, stdin=theirs,
                                stdout=theirs, stderr=theirs)
     os.close(theirs)
-    sent = b""
-    while select.select([ours], [], [], 60)[0]:
-        try:
-            piece = os.read(ours, 1 << 16)
-        except OSError:  # the other end is closed
-            break
-        if not piece:
-            break
-        sent += piece
-    os.close(ours)
-    return process.wait(timeout=60), sent.decode()
+    sent = read_terminal(ours)
+    return process.wait(timeout=60), sent
 
 
 def is_step(frame):

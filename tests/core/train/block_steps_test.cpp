@@ -5,6 +5,7 @@
 #include "core/networks/network.h"
 #include "core/train/session.h"
 #include "tests/core/train/repeating_recorder.h"
+#include "tests/core/train/same_training.h"
 #include "tests/core/train/toy_run.h"
 #include "tests/testing.h"
 
@@ -148,17 +149,8 @@ TEST(BlockSteps, ReplayedTrainAsAny) {
     Session plain(config, dataset), captured(config, dataset);
     Repetitions seen;
     captured.capture_steps(std::make_unique<RepeatingRecorder>(seen));
-    for (int i = 0; i < 70; ++i) {
-      plain.step();
-      captured.step();
-    }
-    const auto left = plain.save(), right = captured.save();
-    EXPECT_EQ(left.state, right.state);
-    for (size_t i = 0; i < left.tensors.size(); ++i) {
-      EXPECT_TRUE(at::equal(left.tensors[i].second, right.tensors[i].second))
-          << left.tensors[i].first;
-    }
-    EXPECT_EQ(plain.layer_events(), captured.layer_events());
+    train_both(plain, captured, 70);
+    expect_same(plain, captured);
     EXPECT_TRUE(seen.differences.empty()) << seen.differences[0];
     const auto report = captured.graph_report();
     EXPECT_EQ(report->rows, 8) << "three branches, each stopped or not";

@@ -10,6 +10,7 @@
 #include "core/train/frozen_parameters.h"
 #include "core/train/session.h"
 #include "tests/core/train/repeating_recorder.h"
+#include "tests/core/train/same_training.h"
 #include "tests/core/train/toy_run.h"
 #include "tests/testing.h"
 
@@ -173,16 +174,8 @@ TEST(FrozenSteps, ReplayedTrainAsAny) {
   Session plain(config, dataset), captured(config, dataset);
   Repetitions seen;
   captured.capture_steps(std::make_unique<RepeatingRecorder>(seen));
-  for (int64_t i = 0; i < plain.total_steps(); ++i) {
-    plain.step();
-    captured.step();
-  }
-  const auto left = plain.save(), right = captured.save();
-  for (size_t i = 0; i < left.tensors.size(); ++i) {
-    EXPECT_TRUE(at::equal(left.tensors[i].second, right.tensors[i].second))
-        << left.tensors[i].first;
-  }
-  EXPECT_EQ(plain.layer_events(), captured.layer_events());
+  train_both(plain, captured, plain.total_steps());
+  expect_same(plain, captured);
   EXPECT_TRUE(seen.differences.empty()) << seen.differences[0];
   EXPECT_EQ(captured.graph_report()->rows, 3);
 }

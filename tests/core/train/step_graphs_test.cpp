@@ -20,6 +20,7 @@
 #include "tests/core/train/capturable.h"
 #include "tests/core/train/operators.h"
 #include "tests/core/train/repeating_recorder.h"
+#include "tests/core/train/same_training.h"
 #include "tests/core/train/toy_run.h"
 #include "tests/reference.h"
 #include "tests/testing.h"
@@ -307,19 +308,6 @@ RunConfig captured_run(const std::string& method, UpdateRule optimizer) {
   return config;
 }
 
-// All of a training that steps change; counts of the host among it.
-void expect_same(const Session& a, const Session& b) {
-  const auto left = a.save(), right = b.save();
-  EXPECT_EQ(left.state, right.state);
-  ASSERT_EQ(left.tensors.size(), right.tensors.size());
-  for (size_t i = 0; i < left.tensors.size(); ++i) {
-    ASSERT_EQ(left.tensors[i].first, right.tensors[i].first);
-    EXPECT_TRUE(at::equal(left.tensors[i].second, right.tensors[i].second))
-        << left.tensors[i].first;
-  }
-  EXPECT_EQ(a.layer_events(), b.layer_events());
-}
-
 // (What the update rules of the CPU do inside is no part of a trace.)
 void expect_no_waits(const std::vector<std::string>& calls) {
   for (const auto& call : calls) EXPECT_FALSE(Operators::is_wait(call)) << call;
@@ -337,10 +325,7 @@ TEST_P(CapturedStep, TrainsAsAnyAndRepeatsItself) {
     Session plain(config, dataset), captured(config, dataset);
     Repetitions seen;
     captured.capture_steps(std::make_unique<RepeatingRecorder>(seen));
-    for (int i = 0; i < 9; ++i) {
-      plain.step();
-      captured.step();
-    }
+    train_both(plain, captured, 9);
     expect_same(plain, captured);
     EXPECT_TRUE(seen.differences.empty())
         << seen.differences.size() << ", the first: " << seen.differences[0];
@@ -373,10 +358,7 @@ TEST(StepGraphs, AResidualNetworkTrainsAsAnyAndRepeatsItself) {
     Session plain(config, dataset), captured(config, dataset);
     Repetitions seen;
     captured.capture_steps(std::make_unique<RepeatingRecorder>(seen));
-    for (int i = 0; i < 7; ++i) {
-      plain.step();
-      captured.step();
-    }
+    train_both(plain, captured, 7);
     expect_same(plain, captured);
     EXPECT_EQ(seen.recorded, 2);
     expect_no_waits(seen.calls);
@@ -408,10 +390,7 @@ TEST(StepGraphs, ARecipeOfTheSpeedRecordsTrainsAsAnyAndRepeatsItself) {
   Session plain(config, dataset), captured(config, dataset);
   Repetitions seen;
   captured.capture_steps(std::make_unique<RepeatingRecorder>(seen));
-  for (int64_t i = 0; i < plain.total_steps(); ++i) {
-    plain.step();
-    captured.step();
-  }
+  train_both(plain, captured, plain.total_steps());
   expect_same(plain, captured);
   expect_no_waits(seen.calls);
   EXPECT_TRUE(seen.differences.empty()) << seen.differences[0];
