@@ -23,9 +23,10 @@ def fill(path, ratios):
         db.execute("INSERT INTO host VALUES(1, 'f', 'box', 'cpu', 2, 3, '', '{}')")
         db.execute("INSERT INTO build VALUES(1, 'abc', 0, 'g++', '-O3', '2', '', '')")
         for run, pairs in enumerate(ratios, start=1):
-            db.execute("INSERT INTO cell VALUES(?, ?, 'timing', 'dense', '[]', 'n', 'd', ?, "
-                       "'paper', 0, '{}', 1, 'fp32', 1, 'cpu', '{}', 'seed', 0)",
-                       (run, str(run), run))
+            db.execute("INSERT INTO cell(cell_id, run_key, purpose, method, schedule, network,"
+                       " dataset, seed, split, train_examples, recipe, batch_size, precision,"
+                       " threads, device, config) VALUES(?, ?, 'timing', 'dense', '[]', 'n', 'd',"
+                       " ?, 'paper', 0, '{}', 1, 'fp32', 1, 'cpu', '{}')", (run, str(run), run))
             db.execute("INSERT INTO run(run_id, cell_id, attempt, host_id, build_id, state, "
                        "isolated, timing_valid, run_directory, started_utc, ended_utc, environment)"
                        " VALUES(?, ?, 1, 1, 1, 'finished', 1, 1, '', 'a', 'b', '{}')", (run, run))
