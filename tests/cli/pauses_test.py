@@ -1,13 +1,16 @@
 """Suspension is not silence: time in which a sweep did not run counts in no limit of a run, and
-taints a timing. A worker that is stopped while its sweep runs is a stall all the same."""
+taints a timing. A worker that is stopped while its sweep runs is a stall all the same. Durations
+are of a clock that nobody sets."""
 
 import concurrent.futures
+import datetime
 import glob
+import itertools
 import os
 import signal
 import time
 
-from program import Folder, expect, expect_equal, finish, wait_until, workers_of
+from program import Folder, RealFolder, expect, expect_equal, finish, wait_until, workers_of
 
 ONE = """id = "fake:one"
 network = "small_cnn"
@@ -18,6 +21,14 @@ seeds = "0"
 NOT_AGAIN = ("--timing-retries", "0")
 TIMING = ONE.replace('seeds = "0"', 'purpose = "timing"\ntiming_seeds = "0"')
 
+# Some seconds of a real training.
+TRAINING = ONE.replace("small_cnn", "resnet14") + """
+recipe = { base = "mnist14_sgd", epochs = 2 }
+train_examples = 1500
+threads = 1
+"""
+
+STEPS_OF_THE_DAY = (3600, -3600, 10 * 31557600, -10 * 31557600, 0)  # seconds
 LIMIT = 3  # of silence, in seconds
 PAUSE = 5
 
@@ -25,11 +36,12 @@ PAUSE = 5
 class Sweep:
     """One that is at work, in a folder of its own, with a run of two seconds."""
 
-    def __init__(self, name, *flags, text=ONE):
+    def __init__(self, name, *flags, text=ONE, folder=Folder, **more):
         self.name = name
-        self.folder = Folder(text)
+        self.folder = folder(text)
         self.step_clocks(0, 0)
-        env = {"APPROXTRAIN_FAKE_STEP_MS": "400", "APPROXTRAIN_CLOCKS": self.folder.file("clocks"),
+        env = {**more, "APPROXTRAIN_FAKE_STEP_MS": "400",
+               "APPROXTRAIN_CLOCKS": self.folder.file("clocks"),
                "LD_PRELOAD": os.path.abspath(os.environ["APPROXTRAIN_CLOCK_SHIM"])}
         self.process = self.folder.start("sweep", "sweep.toml", "--db", "t.db", "--grace", "1s",
                                          "--progress", "log", *flags, env=env)
@@ -117,11 +129,37 @@ def the_time_of_day_steps():
     """By an hour and by ten years, forward and back."""
     limits = ("--stall-timeout", f"{LIMIT}s", "--timeout", f"{PAUSE}s")
     sweep = Sweep("time of day", *NOT_AGAIN, *limits, text=TIMING)
-    for step in (3600, -3600, 10 * 31557600, -10 * 31557600, 0):
+    for step in STEPS_OF_THE_DAY:
         sweep.step_clocks(step, 0)
         time.sleep(0.25)
     expect_equal(sweep.end(0), ["finished"], f"time of day: {sweep.attempts}")
     expect("paused" not in sweep.attempts[0][2] + sweep.err, f"time of day: {sweep.attempts}")
+
+
+def durations_are_of_a_steady_clock():
+    """All times of a run, while the time of day steps and is that of another zone than UTC."""
+    before = time.monotonic()
+    sweep = Sweep("durations", text=TRAINING, folder=RealFolder, TZ="Pacific/Auckland")
+    begun = datetime.datetime.now(datetime.timezone.utc)
+    for step in itertools.cycle(STEPS_OF_THE_DAY):
+        if sweep.process.poll() is not None:
+            break
+        sweep.step_clocks(step, 0)
+        time.sleep(0.25)
+    passed = time.monotonic() - before
+    err = sweep.process.communicate(timeout=120)[1].decode()
+    expect_equal(sweep.process.returncode, 0, f"durations: exit code ({err})")
+    ((started, wall, *parts),) = sweep.folder.query(
+        "SELECT started_utc, wall_ns, train_ns, eval_ns, warmup_ns, start_ns, aside_ns FROM run")
+    expect(min(parts) >= 0, f"durations: a negative one: {parts}")
+    apart = wall - sum(parts)
+    expect(0 <= apart <= max(wall / 100, 30e6), f"durations: {parts} are {apart} ns from {wall}")
+    # Loading the program and ending the sweep are outside of it.
+    expect(wall / 1e9 <= passed <= wall / 1e9 + 20, f"durations: {wall} ns of {passed} s")
+    started = datetime.datetime.fromisoformat(started.replace("Z", "+00:00"))
+    expect(abs((begun - started).total_seconds()) < 60, f"durations: begun {begun}, not {started}")
+    sweep.folder.check_database()
+    sweep.folder.__exit__()
 
 
 def the_machine_sleeps():
@@ -188,6 +226,7 @@ with concurrent.futures.ThreadPoolExecutor() as pool:
                pool.submit(worker_alone), pool.submit(coordinator_alone),
                pool.submit(worker_that_stays_away), pool.submit(frozen),
                pool.submit(the_time_of_day_steps), pool.submit(the_machine_sleeps),
+               pool.submit(durations_are_of_a_steady_clock),
                pool.submit(a_budget_is_used_up_in_sleep)]
     for task in pending:
         task.result()
