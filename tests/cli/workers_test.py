@@ -59,6 +59,35 @@ def memory():
             expect_equal(code, 2, f"{word}, --memory lots: exit code ({err})")
 
 
+def forced():
+    """Every second of forty runs ends for want of memory or of its device; the others finish."""
+    for word, state, flags in (("hoard", "oom", ("--memory", "512M")), ("throw-oom", "oom", ()),
+                               ("throw-device", "failed", ())):
+        with Folder(ONE.replace("0-1", "0-39")) as folder:
+            code, _, err = folder.sweep(
+                *flags, fake=";".join(f"{seed}={word}" for seed in range(0, 40, 2)))
+            expect_equal(code, 3, f"forty with {word}: exit code ({err})")
+            expect_equal(folder.states(), {("zero", seed): "finished" if seed % 2 else state
+                                           for seed in range(40)}, f"forty with {word}")
+            expect_equal(workers_of(folder), [], f"forty with {word}: workers that are left")
+
+
+def the_kernel_takes_a_worker_first():
+    """Where the whole machine is out of memory, a worker is killed before its coordinator."""
+    with Folder(ONE) as folder:
+        sweep = folder.start("sweep", "sweep.toml", "--db", "t.db", fake="0=once:hang")
+        wait_until(lambda: os.path.exists(folder.file("mark.0")))
+        (worker,) = workers_of(folder)
+        scores = []
+        for pid in (worker, sweep.pid):
+            with open(f"/proc/{pid}/oom_score_adj", encoding="ascii") as file:
+                scores.append(int(file.read()))
+        expect(scores[0] == 500 > scores[1], f"oom_score_adj of worker and coordinator: {scores}")
+        os.kill(worker, signal.SIGKILL)
+        err = sweep.communicate(timeout=120)[1].decode()
+        expect_equal(sweep.returncode, 0, f"oom_score_adj: the sweep ({err})")
+
+
 def outcomes():
     for word, state, error in CASES:
         with Folder(ONE) as folder:
@@ -363,6 +392,8 @@ def worker_files():
 
 
 memory()
+forced()
+the_kernel_takes_a_worker_first()
 outcomes()
 killed_workers_are_tried_again()
 overdue()
