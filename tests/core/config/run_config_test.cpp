@@ -80,6 +80,11 @@ class RandomConfigs {
     config.device = one_of<DeviceKind>({DeviceKind::kCpu, DeviceKind::kCuda});
     config.blocks = pick(1, 30);
     config.block_steps = pick(1, 30);
+    config.selection = one_of<std::string>({"", "", "random_subset:ratio=0.25", "infobatch"});
+    config.ranks = pick(1, 3);
+    config.graphs = one_of<GraphUse>({GraphUse::kAuto, GraphUse::kOff});
+    config.stop_at = one_of<double>({0, 0, 0.5});
+    config.patience = pick(0, 2);
     return config;
   }
 
@@ -92,6 +97,9 @@ RunConfig respell(RunConfig config, RandomConfigs& random) {
   const auto& catalogue = test_catalogue();
   config.network = catalogue.network_params(config.network).full_text();
   if (random.pick(0, 1)) config.method = catalogue.method_params(config.method).full_text();
+  if (!config.selection.empty() && random.pick(0, 1)) {
+    config.selection = catalogue.selection_params(config.selection).full_text();
+  }
   for (auto& rule : config.schedule) {
     if (random.pick(0, 1)) rule.method = config.method;
     if (random.pick(0, 1) && config.method != "dense") rule.products = {Product::kWeightGradient};
@@ -106,7 +114,7 @@ RunConfig respell(RunConfig config, RandomConfigs& random) {
 
 TEST(RunKey, IsTheSameForTheSameSettingsWrittenDifferently) {
   RandomConfigs random(1);
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 10'000; ++i) {
     const auto config = random.next();
     const auto other = respell(config, random);
     EXPECT_EQ(key_of(config), key_of(other)) << Json(config).dump() << "\n" << Json(other).dump();
@@ -117,10 +125,15 @@ TEST(RunKey, IsTheSameForTheSameSettingsWrittenDifferently) {
 TEST(RunKey, DiffersForDifferentSettings) {
   RandomConfigs random(2);
   std::map<std::string, std::string> settings_of;
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 10'000; ++i) {
     auto config = random.next();
     if (config.method == "dense") config.schedule.clear();
-    if (config.purpose == Purpose::kAccuracy) config.blocks = config.block_steps = 1;
+    // Settings that have no effect.
+    const bool is_timing = config.purpose == Purpose::kTiming;
+    if (!is_timing) config.blocks = config.block_steps = 1;
+    if (is_timing || config.patience >= config.recipe.epochs) config.patience = 0;
+    if (is_timing) config.stop_at = 0;
+    if (!is_timing || config.device == DeviceKind::kCpu) config.graphs = GraphUse::kAuto;
     const auto settings = Json(config).dump();
     const auto [found, fresh] = settings_of.emplace(key_of(config), settings);
     if (!fresh) {
@@ -148,7 +161,11 @@ TEST(RunKey, EachSingleChangeChangesIt) {
                                        [](RunConfig& c) { c.batch_size = 64; },
                                        [](RunConfig& c) { c.precision = Precision::kBf16; },
                                        [](RunConfig& c) { c.threads = 1; },
-                                       [](RunConfig& c) { c.device = DeviceKind::kCuda; }};
+                                       [](RunConfig& c) { c.device = DeviceKind::kCuda; },
+                                       [](RunConfig& c) { c.selection = "infobatch"; },
+                                       [](RunConfig& c) { c.ranks = 2; },
+                                       [](RunConfig& c) { c.stop_at = 0.5; },
+                                       [](RunConfig& c) { c.patience = 1; }};
   std::set<std::string> keys = {key_of(example())};
   for (const auto& change : changes) {
     auto config = example();
