@@ -10,6 +10,23 @@
 namespace approx {
 namespace {
 
+const Names& rule_keys() {
+  static const Names keys = {"layers", "steps", "products", "method", "from",
+                             "until",  "ranks", "chance",   "epochs", "rate"};
+  return keys;
+}
+
+// The keys of all forms of a schedule. A slip in one of them is refused as such before a key that
+// another form lacks.
+const Names& schedule_keys() {
+  static const Names keys = [] {
+    Names all = {"label", "schedule", "rules", "matrix", "key", "when"};
+    all.insert(all.end(), rule_keys().begin(), rule_keys().end());
+    return all;
+  }();
+  return keys;
+}
+
 class ScheduleReader {
  public:
   ScheduleReader(const TomlSource& source, const Catalogue& catalogue)
@@ -26,6 +43,7 @@ class ScheduleReader {
       return schedule;
     }
     const auto& table = source_.table(node, path);
+    source_.check_keys(table, path, schedule_keys());
     const auto* label = table.get("label");
     if (label != nullptr) schedule.label = source_.text(*label, path + ".label");
     if (const auto* name = table.get("schedule")) {
@@ -95,9 +113,7 @@ class ScheduleReader {
   }
 
   Rule read_rule(const toml::table& table, const std::string& path, const Names& around) const {
-    static const Names keys = {"layers", "steps", "products", "method", "from",
-                               "until",  "ranks", "chance",   "epochs", "rate"};
-    Names known = keys;
+    Names known = rule_keys();
     known.insert(known.end(), around.begin(), around.end());
     source_.check_keys(table, path, known);
     Rule rule;

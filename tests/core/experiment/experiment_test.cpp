@@ -95,6 +95,20 @@ TEST(ParseExperiment, SuggestsTheKeyThatWasMeant) {
   check("recipe = {", recipe, " = 1}");
   check("schedule = {label = \"S\", rules = [{",
         {"layers", "steps", "products", "method", "from", "until", "ranks"}, " = \"1\"}]}");
+  check("schedule = {label = \"S\", ",
+        {"schedule", "rules", "matrix", "key", "products", "layers", "chance", "epochs", "rate"},
+        " = \"1\"}");
+  check("schedule = {matrix = [\"1\"], ", {"label", "key", "when"}, " = \"1\"}");
+  check("report = {",
+        {"item", "kind", "rows", "columns", "value", "labels", "finding", "margin", "paper",
+         "departs", "reencoded"},
+        " = \"method\"}");
+  check("tune = {", {"learning_rate", "seeds", "length"}, " = \"1\"}");
+  check("scale = {", {"reduced", "smoke"}, " = {}}");
+  std::vector<std::string> overriding = {"tune", "target", "exclude", "extra",
+                                         "zip",  "study",  "kernels", "exact_lengths"};
+  overriding.insert(overriding.end(), axis_keys().begin(), axis_keys().end());
+  check("scale = {smoke = {", overriding, " = \"1\"}}");
   check("exclude = [{", with_scalars({"method", "schedule", "network", "purpose", "reason"}),
         " = \"zero\"}]");
   check("batch_size = {", {"value", "when"}, " = 1}");
