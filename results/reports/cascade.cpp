@@ -328,7 +328,10 @@ std::string layers_text(const CascadeLine& line) {
 
 std::string reduction_text(const CascadeLine& line) {
   const Summary& reduction = line.row->compute_reduction;
-  return reduction.n > 0 ? fixed(reduction.mean, 1) + " %" : kNotMeasured;
+  if (reduction.n == 0) return kNotMeasured;
+  // Where the count does not depend on draws, all runs have the same.
+  const bool varies = reduction.half && *reduction.half >= 0.05;
+  return fixed(reduction.mean, 1) + (varies ? " ± " + fixed(*reduction.half, 1) : "") + " %";
 }
 
 Columns<CascadeLine> cascade_columns(const RowSet& set, const NoteLetters& letters) {
@@ -356,7 +359,9 @@ Columns<CascadeLine> cascade_columns(const RowSet& set, const NoteLetters& lette
   };
   append(columns, std::move(target));
   append(columns, {{"compute_reduction_pct", "work saved", via(&Line::row, &Row::compute_reduction),
-                    reduction_text}});
+                    reduction_text},
+                   {.name = "compute_reduction_pct_half",
+                    .value = via(&Line::row, &Row::compute_reduction, &Summary::half)}});
   auto realised = realisation_columns<Line>();
   realised.front().header = "realised";
   realised.front().text = [](const Line& line) {

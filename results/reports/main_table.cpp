@@ -135,7 +135,9 @@ Columns<Row> main_columns(const RowSet& set, const NoteLetters& letters, const S
   append(columns, spread_columns("speedup_ceiling", &Row::ceiling_of_runs));
   append(columns, {{.name = "speedup_estimated", .value = via(&Row::estimate)}});
   append(columns, spread_columns("speedup_estimated", &Row::estimate_of_runs));
-  append(columns, {{.name = "compute_reduction_pct", .value = via(&Row::compute_reduction)}});
+  append(columns, {{.name = "compute_reduction_pct", .value = via(&Row::compute_reduction)},
+                   {.name = "compute_reduction_pct_half",
+                    .value = via(&Row::compute_reduction, &Summary::half)}});
   append(columns, realisation_columns<Row>());
   return columns;
 }

@@ -61,7 +61,8 @@ bool is_composed(const TargetRow& line) { return line.is_isolated() && line.spee
 std::string joules_text(const TargetRow& line) {
   const auto joules = summarize(line.efforts.joules);
   if (joules.n == 0) return "–";
-  return fmt::format("{} kJ (n={})", fixed(joules.mean / 1000, 2), joules.n);
+  const auto half = joules.half ? " ± " + fixed(*joules.half / 1000, 2) : "";
+  return fmt::format("{}{} kJ (n={})", fixed(joules.mean / 1000, 2), half, joules.n);
 }
 
 using Lines = std::vector<TargetRow>;
@@ -124,10 +125,15 @@ Columns<TargetRow> target_columns(const RowSet& set, const StepLetters& steps,
   speedup.front().text = speedup_text;
   append(columns, speedup);
   const auto joules = [](const Line& line) { return as_field(summarize(line.efforts.joules)); };
+  const auto joules_half = [](const Line& line) {
+    const auto half = summarize(line.efforts.joules).half;
+    return half ? Field(*half) : Field();
+  };
   append(columns, {{.name = "pairs", .value = &Line::pairs},
                    {.name = "pairs_arrived", .value = &Line::arrived},
                    {.name = "same_evaluation", .value = via(&Line::same_evaluation)},
                    {"joules_to_target", "energy to target", joules, joules_text, has_joules},
+                   {.name = "joules_to_target_half", .value = joules_half},
                    {.name = "joules_runs",
                     .value = via(&Line::efforts, &Efforts::joules, &std::vector<double>::size)},
                    notes_column<Line>(letters)});

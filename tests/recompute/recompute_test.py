@@ -83,7 +83,7 @@ def compare_database(comparison, path):
     comparison.rows(f"{name}: tta", comparison.csv("report", "tta", "--db", path),
                     expected_tta(rows, lambda row: 0.5),
                     (*SETTINGS, "target_origin", "step_time_source", "joules_to_target",
-                     "joules_runs", "notes"))
+                     "joules_to_target_half", "joules_runs", "notes"))
     comparison.rows(f"{name}: advice", comparison.csv("report", "advice", "--db", path),
                     expected_advice(rows, share_of_error=0.1),
                     (*SETTINGS, "machine", "reason", "measured_utc", "commit", "notes",

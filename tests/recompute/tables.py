@@ -37,6 +37,7 @@ def expected_table(rows):
         images, isolated, of_runs = row.images_per_s(rows)
         speedup, (ceiling, estimate) = row.speedup(), row.bounds()
         ceilings, estimates = row.bounds_of_runs()
+        reductions = row.reductions() or row.reductions(purpose="timing")
         has_target = row.target is not None
         finished, diverged = in_state(row, "finished"), in_state(row, "diverged")
         failed = in_state(row, "failed", "oom", "timeout")
@@ -62,7 +63,8 @@ def expected_table(rows):
             "planned": len(row.cells), "finished": finished, "diverged": diverged,
             "failed": failed, "missing": len(row.cells) - finished - diverged - failed,
             "speedup_ceiling": ceiling, "speedup_estimated": estimate,
-            "compute_reduction_pct": mean(row.reductions() or row.reductions(purpose="timing")),
+            "compute_reduction_pct": mean(reductions),
+            "compute_reduction_pct_half": half_width(reductions),
             **triple("realisation", row.realisation()),
         }
 

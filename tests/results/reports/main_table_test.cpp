@@ -113,15 +113,16 @@ TEST_F(ThreeSeeds, Csv) {
             "target_budget_s,images_per_s,images_per_s_half,images_per_s_runs,"
             "images_per_s_isolated,planned,finished,diverged,failed,missing,notes,"
             "speedup_ceiling,speedup_ceiling_half,speedup_ceiling_runs,speedup_estimated,"
-            "speedup_estimated_half,speedup_estimated_runs,compute_reduction_pct,realisation,"
+            "speedup_estimated_half,speedup_estimated_runs,compute_reduction_pct,"
+            "compute_reduction_pct_half,realisation,"
             "realisation_lo,realisation_hi\n"
             "LeNet,mnist,,dense,,,3,81.25,15.5258,6.25,81.25,15.5258,,,0,,,,,,,,,no "
             "timing with operators = library of this step on this machine,0,0,,,,0.8,1.5,6.3531,2,"
-            "3,2,3750,15882.7559,2,1,3,3,0,0,0,few seeds,,,,,,,,,,\n"
+            "3,2,3750,15882.7559,2,1,3,3,0,0,0,few seeds,,,,,,,,,,,\n"
             "LeNet,mnist,all,zero,,,3,72.9166,17.9277,7.2168,75,15.5258,8.3333,8.9638,3,0.25,0.25,"
             "2.8284,0.0345,231.2167,,,,no timing with operators = library of this step on this "
             "machine,2,2,1,1,1,0.8,2,,1,3,2,10000,0,2,1,5,5,0,0,0,few seeds; few "
-            "processes,,,,,,,,,,\n");
+            "processes,,,,,,,,,,,\n");
 }
 
 TEST_F(ThreeSeeds, JsonHasTheSameRows) {
