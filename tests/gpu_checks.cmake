@@ -11,7 +11,7 @@ else()
   add_test(NAME gpu.agree COMMAND gpu_checks 10)
   add_test(NAME gpu.mutants
     COMMAND ${APPROX_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/gpu_checks/mutants.py
-      ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR} 12)
+      ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR} 24)
   add_test(NAME gpu.all_mutants
     COMMAND ${APPROX_TEST_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/gpu_checks/mutants.py
       ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR})
