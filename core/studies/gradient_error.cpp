@@ -5,6 +5,7 @@
 //   bias            |mean draw - exact| / |exact|; of an unbiased method about bias_noise
 //   bias_noise      what the bias of as many unbiased draws would be: sqrt(variance / draws)
 //   variance        mean |draw - mean draw|^2 / |exact|^2
+//   work            mean share of the exact product's multiply-accumulates that a draw needs
 // A method without randomness is drawn once.
 #include <ATen/ATen.h>
 
@@ -20,7 +21,7 @@ namespace {
 
 StudyTable study_gradient_error(const StudyRequest& request) {
   StudyTable table({"layer", "kind", "method", "product", "draws", "cosine", "relative_error",
-                    "bias", "bias_noise", "variance"});
+                    "bias", "bias_noise", "variance", "work"});
   const int64_t most = request.params.integer("draws");
   const auto seed = static_cast<uint64_t>(request.params.integer("seed"));
   const auto layers = recorded_layers(request);
@@ -38,6 +39,8 @@ StudyTable study_gradient_error(const StudyRequest& request) {
         const auto exact = run(Dense{}, o).to(at::kDouble);
         const double size = exact.norm().item<double>();
         std::vector<at::Tensor> draws;
+        double work = 0;  // of all draws that were tried
+        int64_t tried = 0;
         for (int64_t i = 0; i < most; ++i) {
           const auto method = make_method(text);  // one without memory of the other draws
           Rng rng{.seed = seed,
@@ -54,9 +57,12 @@ StudyTable study_gradient_error(const StudyRequest& request) {
           const MethodCall call{.rng = rng,
                                 .norm_follows = info.norm_follows,
                                 .forward = forward ? &*forward : nullptr};
-          const auto result = method->finish(o, run(method->plan(o, call), o), call).result;
+          const Plan plan = method->plan(o, call);
+          const auto result = method->finish(o, run(plan, o), call).result;
           if (!result.defined()) break;  // frozen: there is no gradient
           draws.push_back(result.to(at::kDouble));
+          work += static_cast<double>(plan_macs(plan, o)) / static_cast<double>(dense_macs(o));
+          ++tried;
           if (i == 1 && at::equal(draws[0], draws[1])) {
             draws.pop_back();
             break;
@@ -79,7 +85,7 @@ StudyTable study_gradient_error(const StudyRequest& request) {
         table.add({info.name, info.kind, text, std::string(name(product)),
                    static_cast<int64_t>(draws.size()), cosine, error,
                    (mean - exact).norm().item<double>() / size, std::sqrt(variance / count),
-                   variance});
+                   variance, work / static_cast<double>(tried)});
       }
     }
   }

@@ -118,17 +118,23 @@ TEST(GradientErrorStudy, TellsBiasFromNoise) {
                                   "topk_crs:mode=backward,ratio=0.3"})) {
     ++seen;
     const std::string method = row["method"];
-    const double bias = row["bias"], noise = row["bias_noise"];
+    const double bias = row["bias"], noise = row["bias_noise"], work = row["work"];
     if (method == "exact") {
+      EXPECT_EQ(work, 1) << row.dump();
       EXPECT_LT(bias, 1e-5);
       EXPECT_EQ(row["draws"], 1);
     } else if (method == "zero") {
+      EXPECT_EQ(work, 0) << row.dump();
       EXPECT_NEAR(bias, 1, 1e-12);
       EXPECT_TRUE(row["cosine"].is_null());
     } else if (method.starts_with("topk")) {
       EXPECT_EQ(row["draws"], 1);
       EXPECT_GT(bias, 0.05) << row.dump();
+      // Three of ten, rounded to whole channels or examples.
+      EXPECT_NEAR(work, 0.3, 0.05) << row.dump();
     } else {
+      EXPECT_GT(work, 0) << row.dump();
+      EXPECT_LE(work, 1) << row.dump();
       // |mean - exact| of an unbiased method has a mean near `noise` and varies little around it,
       // being a norm over many elements; small layers vary more.
       EXPECT_LT(bias, 2.5 * noise + 1e-6) << row.dump();
