@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/params.h"
 #include "base/text.h"
+#include "results/records/lossy_data.h"
 #include "results/rows/answer.h"
 #include "results/rows/rows.h"
 
@@ -52,7 +53,8 @@ constexpr std::array kAdviceFields = {AdviceField{"hardware", AdviceKind::kText}
                                       AdviceField{"loss_date", AdviceKind::kText},
                                       AdviceField{"loss_commit", AdviceKind::kText},
                                       AdviceField{"loss_data", AdviceKind::kText},
-                                      AdviceField{"loss_database", AdviceKind::kText}};
+                                      AdviceField{"loss_database", AdviceKind::kText},
+                                      AdviceField{"lossy_data", AdviceKind::kText}};
 
 Field advice_field(const Json& row, const AdviceField& field) {
   const Json& json = row.at(field.name);
@@ -188,6 +190,7 @@ Table advice_from(const Json& file, const WhichMethodFilter& filter) {
   table.screen.results = {"method", "step speedup", "loss, pp", "use?"};
   std::vector<AdviceSource> sources;
   std::vector<std::string> verdicts;
+  std::set<std::string> lossy;
   for (const auto& row : file.at("rows")) {
     const StoredAdvice line(row);
     if (!fits(filter.hardware, line.text("hardware"))) continue;
@@ -197,6 +200,7 @@ Table advice_from(const Json& file, const WhichMethodFilter& filter) {
     table.text_rows.push_back(advised_texts(line));
     verdicts.push_back(line.text("verdict"));
     add_sources(line, sources);
+    if (line.has("lossy_data")) lossy.insert(line.text("lossy_data"));
   }
   if (table.rows.empty()) return table;
   table.screen.headline = lines_sentence(verdicts);
@@ -207,6 +211,7 @@ Table advice_from(const Json& file, const WhichMethodFilter& filter) {
       "use?: as report advice decides. If speed and loss are from different databases, a method is "
       "never yes. Exact training in another precision is yes if its steps are faster and it loses "
       "no more than a tenth of the error"};
+  if (!lossy.empty()) table.notes.push_back(lossy_note(lossy));
   for (const auto& source : sources) table.notes.push_back(source.note());
   return table;
 }

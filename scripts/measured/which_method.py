@@ -29,7 +29,7 @@ FIELDS = ("hardware", "precision", "method", "network", "primary", "verdict", "s
           "speedup_lo", "speedup_hi", "processes", "loss_pp", "loss_pp_half", "seeds",
           "margin_pp", "decided_by", "why", "speed_machine", "speed_date", "speed_commit",
           "speed_data", "speed_database", "loss_machine", "loss_date", "loss_commit", "loss_data",
-          "loss_database")
+          "loss_database", "lossy_data")
 
 
 def settings_of():
@@ -205,8 +205,12 @@ def combined(speed, loss):
 
 
 def from_origin(what, found, data, store):
+    """Where the speed or the loss of a line is from. A loss knows whether its images are lossy."""
     parts = ("machine", "date", "commit", "data", "database")
-    return dict(zip((f"{what}_{part}" for part in parts), (*found, data, store.name)))
+    origin = dict(zip((f"{what}_{part}" for part in parts), (*found, data, store.name)))
+    lossy = what == "loss" and store.query(
+        "SELECT 1 FROM dataset WHERE name = ?1 AND lossy LIMIT 1", data)
+    return {**origin, "lossy_data": data} if lossy else origin
 
 
 def exact_line(entry):
@@ -416,7 +420,7 @@ HEAD = """# Which method to use
 
 *Step speedup*: over the exact step of the same precision (exact bf16 and tf32: over exact fp32).
 *Loss*: exact accuracy minus the method's, points. [ ] and ±: 95 % intervals.
-✔ yes; ✘ no; ? undecided; – not measured; \\* from two databases.
+✔ yes; ✘ no; ? undecided; – not measured; \\* from two databases.{lossy}
 A verdict needs six seeds, an [enclosed](glossary.md) learning rate, and ten processes (five if
 obvious). Reasons: `approxtrain advice`."""
 
@@ -424,9 +428,11 @@ obvious). Reasons: `approxtrain advice`."""
 def page():
     """The text of docs/which-method.md."""
     is_shown = any(line["verdict"] == YES for line in lines() if "is_exact" not in line)
+    lossy = sorted({line["lossy_data"] for line in lines() if "lossy_data" in line})
     parts = [HEAD.format(shown="Use a method where its line has ✔." if is_shown else
                          "No method is shown to pay. ✔ is exact training in another "
-                         "precision.")]
+                         "precision.",
+                         lossy=f"\nLossy data: {', '.join(lossy)} (JPEG)." if lossy else "")]
     for group in settings_of()["hardware"]:
         rows, missing = [], []
         for line in page_lines(group):

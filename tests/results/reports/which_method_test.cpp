@@ -37,7 +37,8 @@ Json advice_row(const std::string& hardware, const std::string& precision) {
           {"loss_date", "2026-11-27"},
           {"loss_commit", "ba9876543210 (changed)"},
           {"loss_data", "cifar10"},
-          {"loss_database", "folder/study"}};
+          {"loss_database", "folder/study"},
+          {"lossy_data", nullptr}};
 }
 
 std::string advice_file(const std::vector<Json>& rows) {
@@ -57,6 +58,16 @@ TEST(WhichMethod, ShowsALineAsPeopleReadItAndItsSources) {
             "speedups of folder/steps: A processor, 2026-11-28, commit 0123456789ab");
   EXPECT_EQ(table.notes.back(),
             "losses of folder/study: A GPU, 2026-11-27, commit ba9876543210 (changed)");
+}
+
+TEST(WhichMethod, SaysOfWhichDataTheImagesAreLossy) {
+  Json lossy = advice_row("cpu", "fp32");
+  lossy["lossy_data"] = "cifar10";
+  const auto table = which_method(advice_file({lossy, lossy, advice_row("cpu", "bf16")}), {});
+  EXPECT_EQ(table.notes.at(table.notes.size() - 3),
+            "lossy data: the images of cifar10 went through JPEG");
+  const auto others = which_method(advice_file({advice_row("cpu", "bf16")}), {});
+  for (const auto& note : others.notes) EXPECT_EQ(note.find("lossy"), std::string::npos) << note;
 }
 
 TEST(WhichMethod, ASentenceCountsTheVerdicts) {
