@@ -13,6 +13,9 @@ if(APPROX_TORCH_PYTHON)  # the Python whose PyTorch the library was built with
   # What scripts/make-results puts into docs/findings.md.
   add_test(NAME python.findings
     COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/findings_test.py)
+  # In which form docs/results/ shows reports.
+  add_test(NAME python.plain_results
+    COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/plain_results_test.py)
   # What scripts/check-text asks of pages for strangers.
   add_test(NAME python.plain_words
     COMMAND ${APPROX_TORCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/python/plain_words_test.py)

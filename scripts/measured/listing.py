@@ -7,6 +7,7 @@ import os
 import re
 
 import pages
+from measured import plain_results, uses
 from measured.cells import markdown
 from measured.store import MEASURED, Store, with_result
 
@@ -16,13 +17,20 @@ SCALES = ("full", "reduced")
 DRAWN = ("histogram", "pixel")
 INDEX = """# Measured results
 
-One line for each experiment and database; its name leads to the tables. Times of different machines
-are never compared. `several-machines` holds long trainings, which go on wherever there is time;
-every other folder is one machine.
+Each experiment has a page: what was asked, what came out, and every table. Start with the
+[findings](../findings.md): they say what all of this comes to.
+[Reading tables](../reading-tables.md) explains columns, verdicts and footnotes.
 
-How to read a paper's table: [reading-tables.md](../reading-tables.md). What the numbers mean:
-[statistics.md](../internals/statistics.md). `scripts/make-results` writes these pages from the
-databases in `results/measured/`: edit those."""
+A line is one experiment in one database. Never compare times of different machines. The databases
+in `several-machines` hold long trainings that moved between machines. Every other folder is one
+machine. *Reduced* is a smaller scale than the paper's: fewer epochs, images or seeds.
+"12 of 60 runs" means that 12 of 60 planned runs are finished."""
+HEADINGS = {"full": "Beside the paper, at the full scale",
+            "reduced": "Beside the paper, at the reduced scale"}
+PLAIN_HEADINGS = {"full": "At the full scale", "reduced": "At the reduced scale"}
+READING = ("How to read this: [tables](../reading-tables.md#pages-of-results), "
+           "[words](../glossary.md), [statistics](../internals/statistics.md). "
+           "[All results](index.md).")
 PRODUCTS = "Products of single layers"
 
 
@@ -39,6 +47,12 @@ class Entry:
     items: list = dataclasses.field(default_factory=list)        # scales of the paper's item
     experiments: list = dataclasses.field(default_factory=list)  # names in the database
     state: str = ""  # "60 of 60 runs" of an item
+    parts: list = dataclasses.field(default_factory=list)     # plain_results.Part, for the page
+    commands: list = dataclasses.field(default_factory=list)  # which print them
+
+    def outcome(self):
+        """What came out, in a sentence or some; "" where only the tables say it."""
+        return " ".join(dict.fromkeys(part.outcome for part in self.parts if part.outcome))
 
     def machine_and_date(self):
         """Two cells."""
@@ -55,16 +69,52 @@ def folders():
             yield os.path.basename(folder.rstrip("/")), stores
 
 
-def texts(figures):
-    """The text of each page, by its name in docs/results/. `figures` are those of pages.toml.
-    Throws BadReason."""
-    found = entries()
-    shown = {name: [(entry, body) for entry in of_name if (body := section(name, entry, figures))]
-             for name, of_name in found.items()}
-    written = {file_name(name): page(name, sections)
-               for name, sections in shown.items() if sections}
-    return {"index.md": index({name: [entry for entry, _ in sections]
-                               for name, sections in shown.items() if sections}), **written}
+def texts(settings):
+    """The text of each page, by its name in docs/results/. `settings` are pages.toml. Throws
+    BadReason."""
+    shown = {}
+    for name, of_name in entries().items():
+        bodies = [(entry, body) for entry in of_name
+                  if (body := section(name, entry, settings))]
+        if bodies:
+            shown[name] = bodies
+    about = About(settings)
+    return {"index.md": index({name: [entry for entry, _ in bodies]
+                               for name, bodies in shown.items()}),
+            **{file_name(name): page(name, bodies, about) for name, bodies in shown.items()}}
+
+
+class About:
+    """What pages say beside tables."""
+
+    def __init__(self, settings):
+        self.questions = settings.get("asked", {})
+        self.files = settings.get("files", {})
+        self.uses = uses.all_uses(settings["part"])
+
+    def asked(self, name, finding):
+        """The question of an experiment; "" where nobody wrote one."""
+        if name in self.questions:
+            return self.questions[name]
+        return f"Does this claim of the paper hold here? “{finding}”" if finding else ""
+
+    def links(self, name, entries_of):
+        """Lines that lead to the experiment's file and to the pages that use it."""
+        lines = []
+        if (path := uses.experiment_file(name, self.files)):
+            lines.append(f"Experiment `{name}`: [{path}](../../{path}).")
+        else:
+            lines.append(f"Experiment `{name}`.")
+        stores = {entry.store.name for entry in entries_of}
+        users = {use.page: use.title for use in self.uses
+                 if use.experiment == name and use.store in stores}
+        if (paper := uses.paper_page(name)):
+            users.pop(paper, None)
+            lines.append(f"The paper's claims, judged: [{uses.title_of(paper)}](../{paper}).")
+        if users:
+            lines.append("Used in " + ", ".join(
+                f"[{title}](../{page})" for page, title in sorted(users.items())) + ".")
+        return " ".join(lines)
 
 
 def entries():
@@ -158,50 +208,101 @@ def index(shown):
         for entry in of_name:
             link = f"[`{name}`]({file_name(name)}#{anchor(entry.store)})"
             rows.append((name, link, entry.title, *entry.machine_and_date(), entry.state or "–",
-                         entry.store.name))
+                         entry.outcome() or "see the tables"))
     for store in stores:
         if store.has_products_alone:
             rows.append(("products", "[products](../internals/performance.md)", PRODUCTS,
-                         *Entry(store, PRODUCTS).machine_and_date(), "–", store.name))
+                         *Entry(store, PRODUCTS).machine_and_date(), "–", "see the tables"))
     if reasons:
         raise BadReason(f"{NOT_RUN}: no such items: {', '.join(reasons)}")
     papers = [item["name"] for item in stores[0].papers()]
-    rows.sort(key=lambda row: (row[0] not in papers, row[0]))
-    header = ["experiment", "what it asks", "machine", "date", "how much of it", "database"]
-    return "\n".join([INDEX, "", *markdown(header, [row[1:] for row in rows]), ""])
+    rows.sort(key=lambda row: row[0])
+    header = ["experiment", "what it is", "machine", "date", "done", "came out"]
+    first, others = (markdown(header, [row[1:] for row in rows if (row[0] in papers) is of_papers])
+                     for of_papers in (False, True))
+    return "\n".join([INDEX, "", "## Studies and timings", "", *first, "",
+                      "## Tables and figures of papers, and what they leave open", "", *others, ""])
 
 
-def page(name, sections):
+def page(name, sections, about):
     """The text of an experiment's page. `sections` are (Entry, text)."""
-    intro = (f"`{name}`, as the databases in `results/measured/` have it "
-             "([all results](index.md)). How to read the tables: "
-             "[reading-tables.md](../reading-tables.md), "
-             "[statistics.md](../internals/statistics.md).")
-    return "\n\n".join([f"# {sections[0][0].title}", intro,
+    of_name = [entry for entry, _ in sections]
+    finding = next((part.finding for entry in of_name for part in entry.parts if part.finding), "")
+    asked = about.asked(name, finding)
+    return "\n\n".join([f"# {of_name[0].title}",
+                        *([f"**Asked.** {asked}"] if asked else []),
+                        *came_out(of_name),
+                        f"{about.links(name, of_name)} {READING}",
                         *(f"## `{entry.store.name}.db`\n\n{body}" for entry, body in sections),
-                        ""]).rstrip("\n") + "\n"
+                        ]).rstrip("\n") + "\n"
 
 
-def section(name, entry, figures):
+def came_out(of_name):
+    """What came out, as paragraphs: a list of the databases where there are several."""
+    if len(of_name) == 1:
+        return [f"**Came out.** {of_name[0].outcome()}"] if of_name[0].outcome() else []
+    if not any(entry.outcome() for entry in of_name):
+        return []
+    return ["**Came out,** by database:",
+            "\n".join(f"* [{entry.store.name}](#{anchor(entry.store)}): "
+                      f"{entry.outcome() or 'see the tables.'}" for entry in of_name)]
+
+
+def section(name, entry, settings):
     """What the page says of one database; "" where that has nothing to show."""
-    store, parts = entry.store, []
+    store, figures, texts_of = entry.store, settings["figures"], []
+
+    def add(heading, part, *report):
+        if part.text:
+            entry.parts.append(part)
+            entry.commands.append(" ".join(["approxtrain report", *report, "--db",
+                                            f"results/measured/{store.name}.db"]))
+            texts_of.extend([f"### {heading}", part.text] if heading else [part.text])
+
     for scale in entry.items:
-        parts += [f"### {scale.capitalize()} scale",
-                  without_title(store.text("paper", name, "--scale", scale))]
-        parts += pictures(entry, figures, f"paper {name} --scale {scale}")
+        report = ("paper", name, "--scale", scale)
+        part = plain_results.paper(without_title(store.text(*report)), name)
+        if part.outcome and len(entry.items) > 1:
+            part.outcome = f"At the {scale} scale, {part.outcome[0].lower()}{part.outcome[1:]}"
+        add((HEADINGS if part.finding else PLAIN_HEADINGS)[scale], part, *report)
+        texts_of += pictures(entry, figures, " ".join(report))
     for experiment in entry.experiments:
-        parts += verdicts(store, experiment)
+        add_verdicts(store, experiment, add)
         for kind in ("pareto", "curves"):
-            parts += pictures(entry, figures, kind, f"{kind} {experiment}")
-    if not parts:
-        parts = [text for experiment in entry.experiments
-                 if (text := main_table(store, experiment))]
-    if not parts:
+            texts_of += pictures(entry, figures, kind, f"{kind} {experiment}")
+    if not texts_of:
+        for experiment in entry.experiments:
+            add("", plain_results.main_table(without_title(store.text("table", experiment))),
+                "table", experiment)
+    if not texts_of:
         return ""
-    made = store.provenance(*entry.experiments)
+    if name in settings.get("pairs", []):
+        for experiment in entry.experiments:
+            add("Is it ahead of an exact training?",
+                plain_results.pairs(without_title(store.text("pairs", experiment))), "pairs",
+                experiment)
+    printed = "\n".join(["These tables are made from what these commands print:", "", "```",
+                         *entry.commands, "```"])
+    return "\n\n".join([provenance(entry), *texts_of, *([printed] if entry.commands else [])])
+
+
+def provenance(entry):
+    """How many runs, on what, when, by which commits."""
+    store = entry.store
+    machines, days = (part.replace("<br>", joint) for part, joint in
+                      zip(entry.machine_and_date(), (", ", " to "), strict=True))
+    runs = store.runs(*entry.experiments)
+    if not runs:
+        return f"Single products or gradients, no trainings. {machines}, {days}."
+    count = len(with_result(runs))
+    commits = sorted({row["git_sha"][:12] + (" (changed)" if row["dirty"] else "")
+                      for row in runs})
+    made = f"{count} finished {'run' if count == 1 else 'runs'}"
     if not entry.experiments:
-        made = f"Other experiments asked for these runs. This database has {made}"
-    return "\n\n".join([made, *parts])
+        made = ("Runs of other experiments that have the same settings. The whole database has "
+                f"{made}")
+    return (f"{made}. {machines}, {days}; {'commit' if len(commits) == 1 else 'commits'} "
+            f"{', '.join(commits)}.")
 
 
 def pictures(entry, figures, *reports):
@@ -211,18 +312,12 @@ def pictures(entry, figures, *reports):
             if store == entry.store.name and report in reports]
 
 
-def verdicts(store, experiment):
+def add_verdicts(store, experiment, add):
     """Whether its methods are worth using, where they were trained and timed."""
-    parts = []
-    advice = store.text("advice", experiment)
-    if "|" in advice and advice.count("\n|") > 2:
-        parts += ["### Is it worth using?", without_title(advice)]
-    breakeven = store.text_if_any("breakeven", experiment)
-    if breakeven.count("\n|") > 2:
-        parts += ["### Is it faster than break-even?", without_title(breakeven)]
-    return parts
-
-
-def main_table(store, experiment):
-    table = without_title(store.text("table", experiment))
-    return table if len(re.findall(r"^\|", table, re.M)) > 2 else ""
+    text = store.text("advice", experiment)
+    if "|" in text and text.count("\n|") > 2:
+        add("Is it worth using?", plain_results.advice(without_title(text)), "advice", experiment)
+    text = store.text_if_any("breakeven", experiment)
+    if text.count("\n|") > 2:
+        add("Is it faster than break-even?", plain_results.breakeven(without_title(text)),
+            "breakeven", experiment)

@@ -50,6 +50,8 @@ def main():
     # The length of a page.
     assert faults("Word word.\n" * 301) == [(1, "602 words, 600 at most")]
     assert faults(f"Of {word * 99}", page="docs/another.md") == []
+    # Pages that are made of reports: sentences count, cells do not.
+    assert faults(f"{long}\n\nOf these.", page="docs/results/x.md") == [(3, begun.format("Of"))]
     # Comments of headers: blocks of lines, with the line that each begins in.
     blocks = plain_words.comment_blocks
     assert blocks("// One\n// two.\n#pragma once\n\n  // Three\n  // four.\nint f();\n") == [
