@@ -45,6 +45,7 @@ approx_cli_test(coordinators 600 coordinators_test.py)
 approx_cli_test(faults 1200 faults_test.py)
 approx_cli_test(store_faults 1200 store_faults_test.py)
 approx_cli_test(power_loss 600 power_loss_test.py)
+approx_cli_test(network_store 120 network_store_test.py)
 approx_cli_test(locked_store 300 locked_store_test.py)
 approx_cli_test(readers 300 readers_test.py)
 approx_cli_test(orders 300 orders_test.py)
@@ -88,6 +89,7 @@ approx_cli_test(full_power 7200 power_loss_test.py all)
 approx_cli_test(full_faults 7200 faults_test.py 1)
 approx_cli_test(full_stores 7200 store_faults_test.py 1)
 approx_cli_test(full_locks 3600 locked_store_test.py 90 10)
+approx_cli_test(full_network 300 network_store_test.py)
 approx_cli_test(full_readers 3600 readers_test.py 1000)
 approx_cli_test(full_coordinators 7200 coordinators_test.py 8 500 20)
 approx_cli_test(full_orders 7200 orders_test.py 20 trained)
@@ -106,12 +108,13 @@ set_tests_properties(cli.slurm cli.full_slurm cli.ranks cli.rank_trainings cli.r
 set_tests_properties(cli.full_kills cli.full_power cli.full_faults cli.full_stores cli.full_locks
   cli.full_readers cli.full_coordinators cli.full_orders cli.full_signals cli.full_hangs
   cli.full_streams cli.full_growth cli.full_migrations cli.full_rebuild cli.full_slurm
-  cli.full_ranks cli.full_library cli.full_load PROPERTIES LABELS full)
+  cli.full_ranks cli.full_library cli.full_load cli.full_network
+  PROPERTIES LABELS full)
 # It needs a core that is idle.
 set_tests_properties(cli.disturbed_timings PROPERTIES RUN_SERIAL TRUE)
 # A sanitizer takes the signals and the memory that these look at, or wants to be loaded first.
 set_tests_properties(cli.workers cli.faults cli.store_faults cli.power_loss cli.readers cli.growth
-  cli.budget PROPERTIES LABELS release)
+  cli.budget cli.network_store PROPERTIES LABELS release)
 
 approx_cli_test(mnist_methods 900 mnist_methods_test.py)
 set_tests_properties(cli.mnist_methods PROPERTIES LABELS slow SKIP_RETURN_CODE 77 PROCESSORS 2)

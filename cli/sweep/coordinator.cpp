@@ -471,6 +471,7 @@ class Coordinator {
 SweepResult run_experiment(const Experiment& experiment, const GlobalOptions& options,
                            const SweepOptions& given) {
   SweepOptions sweep = given;
+  if (!sweep.network_db) check_is_local(options.db);
   check_recording(sweep, experiment);
   RunStore store = open_store(options);
   const SignalScope signals;

@@ -22,6 +22,7 @@
 #include "cli/sweep/possible.h"
 #include "cli/sweep/spelling.h"
 #include "cli/sweep/submit.h"
+#include "cli/sweep/sweep_checks.h"
 #include "cli/sweep/sweep_commands.h"
 #include "cli/sweep/sweep_flags.h"
 #include "cli/sweep/sweep_lock.h"
@@ -84,6 +85,7 @@ void sweep_item(const Experiment& experiment, const GlobalOptions& options,
   const auto* study = experiment.as<StudyItem>();
   if (kernels == nullptr && study == nullptr) return say(what);
   {
+    if (!flags.sweep.network_db) check_is_local(options.db);
     RunStore store = open_store(options);
     const bool again = flags.sweep.rerun.has(RunState::kFinished);
     if (!again && store.has_item_results(experiment.id)) return say("nothing left to do");

@@ -1,14 +1,19 @@
 #include "cli/sweep/sweep_checks.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
+#include "base/disk.h"
 #include "base/error.h"
+#include "base/file_system.h"
 #include "base/files.h"
 #include "base/outputs.h"
 #include "cli/process/machine_cores.h"
 #include "cli/sweep/work_left.h"
+#include "cli/text.h"
 #include "core/data/demands.h"
+#include "results/store/run_folders.h"
 
 namespace approx {
 namespace {
@@ -59,6 +64,23 @@ void check_recorded(const PlannedRun& run, const SweepOptions& sweep) {
 }
 
 }  // namespace
+
+void check_is_local(const std::string& db) {
+  check_named(db);
+  std::error_code unreadable;
+  const auto path = std::filesystem::absolute(db, unreadable);
+  if (unreadable) return;  // opening it says so
+  const std::string runs = runs_directory(db);
+  // Each may be a link to somewhere else.
+  for (const auto& place : {existing_folder(path.parent_path()), path.string(), runs}) {
+    const std::string system = network_file_system(place);
+    if (system.empty()) continue;
+    throw database_error(
+        "{}: is on a network file system ({}). Locks may not reach other machines there: choose a "
+        "local file with --db, or give --network-db if no other machine uses this one",
+        printable(place == runs ? runs : db), system);
+  }
+}
 
 void check_recording(const SweepOptions& sweep, const Experiment& experiment) {
   if (sweep.record_folder.empty()) return;

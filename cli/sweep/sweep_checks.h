@@ -9,6 +9,10 @@
 
 namespace approx {
 
+// Throws Error(kDatabase) where the database or the folder of its runs is on a network file system.
+// There a lock may not reach other machines, and two sweeps could do the same run.
+void check_is_local(const std::string& db);
+
 // Makes the folder for recordings, where one is set. Throws Error(kUsage) where there is nothing to
 // record.
 void check_recording(const SweepOptions& sweep, const Experiment& experiment);

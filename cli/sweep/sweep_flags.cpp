@@ -101,6 +101,10 @@ void add_sweep_flags(CLI::App& app, SweepOptions& sweep) {
       ->group(kGroup);
   add_rank_flags(app, sweep.ranks);
   add_require_clean(app, sweep.require_clean)->group(kHowToRun);
+  app.add_flag("--network-db", sweep.network_db,
+               "let the database be on a network file system. Locks may not reach other machines "
+               "there, so only one machine may use it")
+      ->group(kGroup);
   auto* record =
       app.add_option(
              "--record", sweep.record_folder,

@@ -37,6 +37,7 @@ struct SweepOptions {
   int64_t record_epochs = 1, record_steps = 0;
   RankOptions ranks;  // for runs of several ranks
   bool require_clean = false;
+  bool network_db = false;  // whether the database may be on a network file system
 };
 
 struct SweepResult {

@@ -44,7 +44,9 @@ void run_task(const std::string& folder, int64_t number, const GlobalOptions& op
   own.command_line = task.command_line;
   if (sweep.require_clean) require_clean(task.experiment.files);
   const auto before = checkpoint_times(own.db);
-  const SweepResult result = run_experiment(task.experiment, own, sweep);
+  SweepOptions alone = sweep;
+  alone.network_db = true;  // no other process writes to the database of a task
+  const SweepResult result = run_experiment(task.experiment, own, alone);
   const int code = finish_sweep(task.experiment, result);
   const int64_t ended = result.finished + result.diverged + result.failed + result.cut_off;
   if (result.signal == SIGUSR1 && ended == 0 && checkpoint_times(own.db) == before) {

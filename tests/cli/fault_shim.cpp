@@ -9,6 +9,8 @@
 // it asked for each. Workers are let alone; APPROXTRAIN_FAULT_WORKERS=TEXT: instead all are but
 // workers that have TEXT in their command line, such as the folder of a run.
 // APPROXTRAIN_FAULT_FREE=BYTES: so many are free on every disk.
+// APPROXTRAIN_FAULT_FILE_SYSTEM=MAGIC[:NAME]: every file whose path ends in NAME (without it every
+// file) is on a file system with that hexadecimal number (statfs, f_type).
 //
 // APPROXTRAIN_TRACE=FILE: every process appends to FILE each change that it makes below
 // APPROXTRAIN_TRACE_FOLDER, an absolute path without links, in the order in which the changes
@@ -30,6 +32,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -424,6 +427,17 @@ int statvfs(const char* path, struct statvfs* found) noexcept {
   if (result == 0 && left != nullptr) {
     found->f_bavail = std::strtoul(left, nullptr, 10) / found->f_frsize;
   }
+  return result;
+}
+
+int statfs(const char* path, struct statfs* found) noexcept {
+  static auto* const next = real<int(const char*, struct statfs*)>("statfs");
+  const int result = next(path, found);
+  const char* wanted = std::getenv("APPROXTRAIN_FAULT_FILE_SYSTEM");
+  if (result != 0 || wanted == nullptr) return result;
+  char* end = nullptr;
+  const long magic = std::strtol(wanted, &end, 16);
+  if (*end == 0 || std::string_view(path).ends_with(end + 1)) found->f_type = magic;
   return result;
 }
 
