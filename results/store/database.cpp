@@ -200,10 +200,15 @@ void check_path(const std::string& path) {
     if (!std::filesystem::is_regular_file(of, ignored)) continue;
     throw usage_error("{}: belongs to the database {}; choose another --db", path, of);
   }
-  if (std::filesystem::is_directory(path, ignored)) {
+  const auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::is_directory(status)) {
     throw database_error("{}: a folder, not a database", path);
   }
 }
+  // To open a pipe waits for somebody at its other end.
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw database_error("{}: not a regular file, so not a database; choose another --db", path);
+  }
 
 // A database among the runs of another would go with them.
 void check_not_in_runs(const std::string& path) {
