@@ -100,7 +100,7 @@ approx_cli_test(full_signals 14400 signals_test.py 100)
 approx_cli_test(full_hangs 3600 hangs_test.py 100)
 approx_cli_test(full_streams 300 streams_test.py)
 approx_cli_test(full_growth 7200 growth_test.py 100000)
-approx_cli_test(full_migrations 3600 migration_kills_test.py 100)
+approx_cli_test(full_migrations 3600 migration_kills_test.py 100 1)
 approx_cli_test(full_rebuild 7200 rebuild_test.py 200)
 approx_cli_test(full_slurm 3600 slurm_test.py 40 10)
 approx_cli_test(full_ranks 3600 ranks_test.py 100)
@@ -117,7 +117,7 @@ set_tests_properties(cli.full_kills cli.full_power cli.full_faults cli.full_stor
 set_tests_properties(cli.disturbed_timings PROPERTIES RUN_SERIAL TRUE)
 # A sanitizer takes the signals and the memory that these look at, or wants to be loaded first.
 set_tests_properties(cli.workers cli.faults cli.store_faults cli.power_loss cli.readers cli.growth
-  cli.budget cli.network_store PROPERTIES LABELS release)
+  cli.budget cli.network_store cli.migration_kills PROPERTIES LABELS release)
 
 approx_cli_test(mnist_methods 900 mnist_methods_test.py)
 set_tests_properties(cli.mnist_methods PROPERTIES LABELS slow SKIP_RETURN_CODE 77 PROCESSORS 2)

@@ -1,25 +1,32 @@
-"""`db migrate` killed at random moments: the database is the old one or the new one, never between,
-and the next try brings it to where an undisturbed one is.
+"""Stores of every released schema are migrated, and `db migrate` is killed meanwhile: at random
+moments and before one call of the file system after the other. The database is the old one or the
+new one, never between, and the next try brings it to where an undisturbed one is. A migration keeps
+every value.
 
-`migration_kills_test.py [KILLS]`: so many, 10 unless told.
+`migration_kills_test.py [KILLS [EVERY]]`: so many at random moments, by turns over the schemas, 10
+unless told; and at every so many calls, 24 unless told.
 """
 
 import glob
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 
-from old_store import content, make_old
+from disk_faults import SHIM, calls_in, calls_of
+from old_store import content, make_old, migrations, rows
 from program import PROGRAM, expect, expect_equal, finish
 
 KILLS = int(sys.argv[1]) if len(sys.argv) > 1 else 10
-OLD = 6  # the schema of what is migrated
-RUNS, EPOCHS = 2000, 20  # large enough that a kill meets it on its way
+EVERY = int(sys.argv[2]) if len(sys.argv) > 2 else 24
+NEW = len(migrations())
+# Large enough that a kill meets the migration on its way.
+RUNS, EPOCHS = (2000, 20) if KILLS > 10 else (500, 20)
 SEED = int(os.environ.get("APPROXTRAIN_TEST_SEED", random.randrange(1 << 30)))
 
 
@@ -32,55 +39,96 @@ def version_of(db):
         connection.close()
 
 
-def migrate(db):
-    return subprocess.run([PROGRAM, "db", "migrate", "--db", db], capture_output=True, text=True)
+class Migration:
+    """Of a store of one schema; trials work on copies."""
 
+    def __init__(self, folder, schema, runs, epochs):
+        self.schema = schema
+        self.old = os.path.join(folder, f"old-{schema}-{runs}.db")
+        self.trial = os.path.join(folder, "trial.db")
+        make_old(self.old, schema, runs, epochs)
+        self.before = content(self.old)
+        self.counts = os.path.join(folder, "counts")
+        self.fresh()
+        begin = time.monotonic()
+        self.done(LD_PRELOAD=SHIM, APPROXTRAIN_FAULT_COUNTS=self.counts)
+        self.took = time.monotonic() - begin
+        (self.calls,) = calls_in(self.counts)
+        os.remove(self.counts)
+        self.after = content(self.trial)
+        expect_equal(version_of(self.trial), NEW, f"schema {schema}: afterwards")
+        kept = rows(self.trial, like=self.old)
+        for table, wanted in rows(self.old).items():
+            expect(wanted != [], f"schema {schema}: no rows in {table}")
+            expect(kept[table] == wanted, f"schema {schema}: {table} has other values")
 
-def whole_or_absent(backup, old):
-    if os.path.exists(backup):
-        expect_equal(version_of(backup), old, "the copy of before")
+    def fresh(self):
+        for left in glob.glob(self.trial + "*"):
+            os.remove(left)
+        shutil.copy(self.old, self.trial)
+
+    def start(self, **env):
+        return subprocess.Popen([PROGRAM, "db", "migrate", "--db", self.trial], text=True,
+                                env={**os.environ, **env}, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+
+    def done(self, **env):
+        process = self.start(**env)
+        err = process.communicate(timeout=120)[1]
+        expect_equal(process.returncode, 0, f"schema {self.schema}: exit code ({err})")
+
+    def after_a_kill(self, what):
+        """Whether it is the new one."""
+        what = f"schema {self.schema}, killed {what}"
+        now = version_of(self.trial)
+        expect(now in (self.schema, NEW), f"{what}: schema {now}")
+        wanted = self.before if now == self.schema else self.after
+        expect(content(self.trial) == wanted, f"{what}: content of schema {now}")
+        backup = f"{self.trial}.v{self.schema}.backup"
+        if os.path.exists(backup):
+            expect(content(backup) == self.before, f"{what}: the copy of before")
+        self.done()
+        expect(content(self.trial) == self.after, f"{what}: after another try")
+        return now == NEW
+
+    def kill_after(self, seconds):
+        self.fresh()
+        process = self.start()
+        time.sleep(seconds)
+        process.kill()
+        process.communicate()
+        return self.after_a_kill(f"after {seconds:.3f} s")
+
+    def kill_at(self, kind, call):
+        self.fresh()
+        process = self.start(LD_PRELOAD=SHIM, APPROXTRAIN_FAULT=f"{kind}:{call}:0")
+        process.communicate(timeout=120)
+        expect_equal(process.returncode, -signal.SIGKILL, f"schema {self.schema}: {kind} {call}")
+        return self.after_a_kill(f"at {kind} {call}")
 
 
 def main():
+    print(f"APPROXTRAIN_TEST_SEED={SEED}", flush=True)
     folder = tempfile.mkdtemp(prefix="approxtrain-test-")
     draw = random.Random(SEED)
-    store, new, old = os.path.join(folder, "old.db"), os.path.join(folder, "new.db"), OLD
-    make_old(store, OLD, RUNS, EPOCHS)
-    shutil.copy(store, new)
-    begin = time.monotonic()
-    done = migrate(new)
-    took = time.monotonic() - begin
-    expect_equal(done.returncode, 0, done.stderr)
-    expect(version_of(new) > old, "this program migrates nothing")
-    wanted, before = content(new), content(store)
-    found = {"old": 0, "new": 0}
-    for kill in range(KILLS):
-        db = os.path.join(folder, f"{kill}.db")
-        shutil.copy(store, db)
-        process = subprocess.Popen([PROGRAM, "db", "migrate", "--db", db],
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(draw.uniform(0, 1.2 * took))
-        process.kill()
-        process.wait()
-        now = version_of(db)
-        expect(now in (old, version_of(new)), f"kill {kill}: schema {now}")
-        expect_equal(content(db) == (before if now == old else wanted), True,
-                     f"kill {kill}: content of schema {now}")
-        found["old" if now == old else "new"] += 1
-        whole_or_absent(f"{db}.v{old}.backup", old)
-        done = migrate(db)
-        expect_equal(done.returncode, 0, done.stderr)
-        expect(content(db) == wanted, f"kill {kill}: after another try")
-        for left in glob.glob(db + "*"):
-            os.remove(left)
+    schemas = range(1, NEW)
+    at_calls, new = 0, 0
+    for schema in schemas:
+        small = Migration(folder, schema, 20, 2)
+        for kind, call in calls_of(small.calls, EVERY, draw):
+            new += small.kill_at(kind, call)
+            at_calls += 1
+    print(f"{at_calls} kills at calls of the file system: {at_calls - new} old, {new} new, none "
+          "between")
+    new = 0
+    for schema in schemas:
+        large = Migration(folder, schema, RUNS, EPOCHS)
+        for _ in range(schema - 1, KILLS, len(schemas)):
+            new += large.kill_after(draw.uniform(0, 1.2 * large.took))
+        os.remove(large.old)
     shutil.rmtree(folder)
-    print(f"{KILLS} kills during a migration from schema {old} to {version_of_text(wanted)}: "
-          f"{found['old']} old, {found['new']} new, none between (seed {SEED})")
-
-
-def version_of_text(_):
-    done = subprocess.run([PROGRAM, "db", "schema"], capture_output=True, text=True)
-    return done.stdout.count("-- Version ") + 1
+    print(f"{KILLS} kills at random moments during migrations from schema 1 to {NEW - 1} to {NEW}: "
+          f"{KILLS - new} old, {new} new, none between")
 
 
 main()
