@@ -66,6 +66,7 @@ approx_cli_test(patience 600 patience_test.py)
 approx_cli_test(migration_kills 600 migration_kills_test.py)
 approx_cli_test(paths 300 paths_test.py)
 approx_cli_test(permissions 300 permissions_test.py)
+approx_cli_test(report_fixtures 300 report_fixtures_test.py)
 approx_cli_test(outputs 300 outputs_test.py)
 approx_cli_test(user_folders 300 user_folders_test.py)
 approx_cli_test(checkpoints 1800 checkpoints_test.py)
@@ -94,6 +95,7 @@ approx_cli_test(full_network 300 network_store_test.py)
 approx_cli_test(full_paths 300 paths_test.py)
 approx_cli_test(full_permissions 300 permissions_test.py)
 approx_cli_test(full_readers 3600 readers_test.py 1000)
+approx_cli_test(full_reports 1800 report_fixtures_test.py all)
 approx_cli_test(full_coordinators 7200 coordinators_test.py 8 500 20)
 approx_cli_test(full_orders 7200 orders_test.py 20 trained)
 approx_cli_test(full_signals 14400 signals_test.py 100)
@@ -112,7 +114,7 @@ set_tests_properties(cli.full_kills cli.full_power cli.full_faults cli.full_stor
   cli.full_readers cli.full_coordinators cli.full_orders cli.full_signals cli.full_hangs
   cli.full_streams cli.full_growth cli.full_migrations cli.full_rebuild cli.full_slurm
   cli.full_ranks cli.full_library cli.full_load cli.full_network cli.full_paths
-  cli.full_permissions PROPERTIES LABELS full)
+  cli.full_permissions cli.full_reports PROPERTIES LABELS full)
 # It needs a core that is idle.
 set_tests_properties(cli.disturbed_timings PROPERTIES RUN_SERIAL TRUE)
 # A sanitizer takes the signals and the memory that these look at, or wants to be loaded first.
