@@ -1,5 +1,6 @@
 """A library that is rebuilt under a sweep, or before it: no run by it is stored, and the same
-command goes on as soon as program and library are of one build.
+command goes on as soon as program and library are of one build. A program that is replaced under
+a sweep: all its runs are by the old one.
 
 `library_test.py [TIMES]`: each case once, unless told.
 """
@@ -8,9 +9,10 @@ import concurrent.futures
 import os
 import re
 import shutil
+import subprocess
 import sys
 
-from program import ENGINE, Folder, expect, expect_equal, finish, wait_until
+from program import ENGINE, PROGRAM, Folder, expect, expect_equal, finish, wait_until
 
 SWEEP = """id = "fake:one"
 network = "small_cnn"
@@ -138,6 +140,25 @@ def a_crash_while_it_is_replaced():
         expect_equal(folder.query("SELECT state FROM run"), [], "a crash beside a new file")
 
 
+def a_replaced_program():
+    """Workers are started from the file that the sweep runs, whatever has its name by then."""
+    with Folder(SWEEP) as folder:
+        program, env = folder.file("program"), {"APPROXTRAIN_FAKE_STEP_MS": "60"}
+        shutil.copy(PROGRAM, program)
+        process = subprocess.Popen([program, "sweep", "sweep.toml", "--db", "t.db"],
+                                   cwd=folder.path, env=folder.environment(**env),
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        wait_until(lambda: len(folder.states()) > 1)
+        with open(program + ".new", "w") as file:
+            file.write("#!/bin/sh\nexit 5\n")
+        os.chmod(program + ".new", 0o755)
+        os.rename(program + ".new", program)
+        err = process.communicate(timeout=120)[1].decode()
+        expect_equal(process.returncode, 0, f"a replaced program: exit code ({err})")
+        expect_equal(folder.query("SELECT state, attempt FROM run"), [("finished", 1)] * 4,
+                     "a replaced program: runs")
+
+
 def a_single_training():
     with Folder(SWEEP) as folder:
         library = Library(folder)
@@ -152,10 +173,11 @@ def a_single_training():
 with concurrent.futures.ThreadPoolExecutor() as pool:
     times = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     pending = [pool.submit(during_a_sweep, case) for case in list(CASES) * times]
+    programs = [pool.submit(a_replaced_program) for _ in range(times)]
     pending += [pool.submit(before_a_sweep, case)
                 for case in ("another commit", "none", "half of one")]
     pending += [pool.submit(a_crash_while_it_is_replaced), pool.submit(a_single_training)]
-    for task in pending:
+    for task in pending + programs:
         task.result()
-print(f"{len(pending)} times a library that does not fit")
+print(f"{len(pending)} times a library that does not fit, {len(programs)} times another program")
 finish()
