@@ -91,6 +91,8 @@ approx_cli_test(full_power 7200 power_loss_test.py all)
 approx_cli_test(full_faults 7200 faults_test.py 1)
 approx_cli_test(full_stores 7200 store_faults_test.py 1)
 approx_cli_test(full_locks 3600 locked_store_test.py 90 10)
+add_test(NAME cli.full_data COMMAND ${CMAKE_COMMAND} -E env APPROXTRAIN_TEST_FULL=1
+  $<TARGET_FILE:plain_test> --gtest_brief=1 --gtest_filter=DamagedData.*)
 approx_cli_test(full_network 300 network_store_test.py)
 approx_cli_test(full_paths 300 paths_test.py)
 approx_cli_test(full_permissions 300 permissions_test.py)
@@ -114,7 +116,7 @@ set_tests_properties(cli.full_kills cli.full_power cli.full_faults cli.full_stor
   cli.full_readers cli.full_coordinators cli.full_orders cli.full_signals cli.full_hangs
   cli.full_streams cli.full_growth cli.full_migrations cli.full_rebuild cli.full_slurm
   cli.full_ranks cli.full_library cli.full_load cli.full_network cli.full_paths
-  cli.full_permissions cli.full_reports PROPERTIES LABELS full)
+  cli.full_permissions cli.full_reports cli.full_data PROPERTIES LABELS full)
 # It needs a core that is idle.
 set_tests_properties(cli.disturbed_timings PROPERTIES RUN_SERIAL TRUE)
 # A sanitizer takes the signals and the memory that these look at, or wants to be loaded first.
