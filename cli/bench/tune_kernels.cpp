@@ -34,6 +34,7 @@ struct TuneFlags {
   int64_t threads = 1;
   BenchEffort effort{.repetitions = 9, .min_time = std::chrono::milliseconds(5)};
   std::string out;
+  bool require_clean = false;
 };
 
 using Note = std::function<void(const std::string&)>;
@@ -97,23 +98,33 @@ std::vector<KernelRule> measured_rules(Engine& engine, const std::vector<ConvSha
   return rules;
 }
 
+// The sources that measured: "commit abc123, with uncommitted changes".
+std::string sources_text(const Json& environment) {
+  const auto commit = environment.value("git_sha", "");
+  return fmt::format("{}{}",
+                     commit.empty() ? "an unknown commit" : "commit " + commit.substr(0, 12),
+                     environment.value("dirty", false) ? ", with uncommitted changes" : "");
+}
+
 std::string tuned_text(const std::vector<KernelRule>& measured, const Json& environment,
                        int64_t threads) {
   const auto& builtin = builtin_kernel_rules();
   return fmt::format(
       "# Where approximated variants pay, measured by approxtrain tune-kernels with {} {} on {}.\n"
+      "# Measured by {}.\n"
       "{}"
       "# Of shapes that were not measured: version {} of the built-in table.\n"
       "{}",
       threads, threads == 1 ? "thread" : "threads",
-      printable(environment.value("cpu_model", "a machine of unknown kind")), text_of(measured),
-      builtin.version(), text_of(builtin.rows()));
+      printable(environment.value("cpu_model", "a machine of unknown kind")),
+      sources_text(environment), text_of(measured), builtin.version(), text_of(builtin.rows()));
 }
 
 void tune(const TuneFlags& flags, const GlobalOptions& options) {
   const Note note = [&](const std::string& text) {
     if (options.progress != "none") std::fputs((text + "\n").c_str(), stderr);
   };
+  if (flags.require_clean) require_clean({});
   check_variants(split_list(flags.variants));
   auto shapes = named_shapes(flags.shapes);
   check_printed_or_written(flags.out);  // before minutes of measuring, not after them
@@ -149,6 +160,7 @@ void add_tune_kernels(CLI::App& app, GlobalOptions& options) {
                "time of one measurement (default 5ms)");
   command->add_option("--out", flags->out, "file of the table (default: standard output)")
       ->type_name("FILE");
+  add_require_clean(*command, flags->require_clean);
   command->callback([flags, &options] { tune(*flags, options); });
 }
 

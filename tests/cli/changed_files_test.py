@@ -19,6 +19,8 @@ def clean(folder, *words):
 
 BENCH = ["bench-kernel", "--shape", "N1,C1,K1,H4,R3", "--method", "zero", "--min-time", "1ms",
          "--repetitions", "2"]
+TUNE = ["tune-kernels", "--shape", "N2,C16,K16,H8", "--variant", "sparse_rows", "--repetitions",
+        "3", "--min-time", "1ms", "--out", "measured.db"]
 STUDY = ["study", "gradient-error", "--recipe", "mnist14_sgd"]
 
 
@@ -55,7 +57,7 @@ with Folder() as folder:
         expect_equal((code, "uncommitted" in err), (2, True), f"train ({err})")
         code, out, err = folder.run("sweep", "@quickstart", "--dry-run", "--require-clean")
         expect_equal(code, 0, f"a plan starts nothing ({err})")
-        for command in (STUDY, BENCH, [*BENCH, "--no-store"]):
+        for command in (STUDY, BENCH, [*BENCH, "--no-store"], TUNE):
             code, err, stored = measured_clean(folder, command)
             expect(err.startswith("approxtrain: --require-clean: the program was built from "
                                   "sources with uncommitted changes ("), f"{command}: {err}")
