@@ -144,9 +144,12 @@ constexpr CheckRule kRules[] = {
      "FROM layer_metric m JOIN run USING(run_id) WHERE state = 'finished' AND "
      "run_id IN (SELECT run_id FROM layer_traffic) AND NOT EXISTS "
      "(SELECT 1 FROM layer_traffic t WHERE t.run_id = m.run_id AND t.layer = m.layer)"},
+    // A sweep that chose seeds, methods or runs may leave the partners to another one.
     {"seeds have a partner",
      "WITH labels AS (SELECT DISTINCT experiment_id, method_label FROM experiment_cell "
-     "JOIN cell USING(cell_id) WHERE method = 'dense'), "
+     "JOIN cell USING(cell_id) JOIN experiment USING(experiment_id) WHERE method = 'dense' AND "
+     "NOT (command_line GLOB '* --seed*' OR command_line GLOB '* --method*' OR "
+     "command_line GLOB '* --only*' OR command_line GLOB '* --skip*')), "
      // An excluded one has its reason and no cell.
      "exact AS MATERIALIZED (SELECT DISTINCT experiment_id, network_label, dataset, seed "
      "FROM experiment_cell JOIN labels USING(experiment_id, method_label) "

@@ -70,6 +70,24 @@ TEST_F(MaintenanceTest, AGoodStoreHasNothingToSay) {
   EXPECT_GE(check_rules().size(), 12u);
 }
 
+// The partner of a seed that a flag chose may come with another sweep.
+TEST_F(MaintenanceTest, ASweepOfChosenRunsMayLackPartners) {
+  fill();
+  damage("UPDATE experiment_cell SET seed = 7 WHERE cell_id = 4");
+  for (const char* flag : {"--seeds 7", "--method zero", "--only seed=7", "--skip dense"}) {
+    damage(fmt::format("UPDATE experiment SET command_line = 'approxtrain sweep a.toml {}'", flag));
+    EXPECT_EQ(check_store(path_), std::vector<std::string>()) << flag;
+  }
+  for (const char* whole : {"approxtrain sweep a.toml", "approxtrain sweep a.toml --jobs 2",
+                            "approxtrain sweep skip--seeds.toml"}) {
+    damage(fmt::format("UPDATE experiment SET command_line = '{}'", whole));
+    EXPECT_EQ(check_store(path_),
+              std::vector<std::string>{"seeds have a partner: cell 4: zero has seed 7, which its "
+                                       "experiment gives to no exact training"})
+        << whole;
+  }
+}
+
 TEST_F(MaintenanceTest, ATargetThatFollowsFromItsRunsIsFine) {
   fill();
   damage(stored_target("0.75, 0.755, 0.75, 0.5, 2"));
