@@ -79,6 +79,13 @@ struct Sampled {
   at::Tensor scale;  // [k] float; undefined: all ones
 };
 
-using Plan = std::variant<Dense, Skip, Gaussian, SparseDY, PrunedDY, StructuredDY, Sampled>;
+// A gradient at the resolution of patches (kernels/pooled/patches.h has the exact meaning). An r x
+// r patch of outputs has the mean of its dY, the sum of its inputs, and the weights summed over the
+// kernel. Both gradients are then those of a 1x1 convolution with one pixel for each patch.
+struct Pooled {
+  int64_t r = 2;  // 1 or more; a patch larger than the map is the map
+};
+
+using Plan = std::variant<Dense, Skip, Gaussian, SparseDY, PrunedDY, StructuredDY, Sampled, Pooled>;
 
 }  // namespace approx

@@ -142,4 +142,14 @@ struct PlanTraits<Sampled> {
   static at::Tensor gradient(const Sampled& plan, const at::Tensor& dy);
 };
 
+template <>
+struct PlanTraits<Pooled> {
+  static constexpr std::string_view kName = "Pooled";
+  // The sums that make the smaller operands have no multiplications.
+  static int64_t macs(const Pooled& plan, const Operands& o);
+  // One entry stays for each patch and channel.
+  static PrunedGradient pruned(const Pooled& plan, const Operands& o);
+  static at::Tensor gradient(const Pooled& plan, const at::Tensor& dy);
+};
+
 }  // namespace approx

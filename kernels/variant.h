@@ -49,6 +49,7 @@ struct SparseDY;
 struct PrunedDY;
 struct StructuredDY;
 struct Sampled;
+struct Pooled;
 struct Operands;
 
 // The operands in memory. Null where the product has no such operand.

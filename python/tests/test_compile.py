@@ -18,6 +18,7 @@ METHODS = [
     "topk_crs:share=0.6", "uniform_crs:ratio=0.25", "topk_weights:ratio=0.5,min_k=1,mode=both",
     "stochastic_pruning:p=0.9", "stochastic_pruning:placement=input", "sdgp", "sdgp:rank=random",
     "meprop:k=3", "meprop:k=3,per=batch", "random_entries:k=30", "channel_drop:ratio=0.5",
+    "gradient_filter:r=2", "gradient_filter:r=3",
     "nm_unbiased", "nm_unbiased:n=1,m=2,chances=equal", "wta_crs:ratio=0.5",
     "wta_crs:ratio=0.5,mode=both,size=fixed"]
 

@@ -23,6 +23,7 @@ struct PrunedDY {};
 struct SparseDY {};
 struct StructuredDY {};
 struct Sampled {};
+struct Pooled {};
 struct Skip {};
 struct Gaussian {};
 

@@ -17,7 +17,8 @@ METHODS = ["exact", "zero", "random", "topk_position:k=2", "crs:ratio=0.5,mix=0.
            "topk_weights:ratio=0.5,min_k=1,mode=both", "stochastic_pruning:p=0.9",
            "sdgp:n=2,m=4,rank=magnitude,rescale=sample_channel", "meprop:k=30,per=example",
            "topk_crs:ratio=0.5,mode=backward", "crs:mode=weight_gradient",
-           "bernoulli_crs:mode=black_box", "nm_unbiased", "wta_crs:ratio=0.5"]
+           "bernoulli_crs:mode=black_box", "nm_unbiased", "wta_crs:ratio=0.5",
+           "gradient_filter:r=2"]
 
 
 def tensors(*sizes, seed=0):

@@ -74,7 +74,7 @@ std::vector<std::string> every_network() {
 // product's result; where it draws every pair; where a map is one position.
 bool may_save_nothing(const std::string& method) {
   return method == "exact" || method == "stochastic_pruning" || method == "bernoulli_crs" ||
-         method == "topk_position" || method == "random_position";
+         method == "topk_position" || method == "random_position" || method == "gradient_filter";
 }
 
 // Whether gradients may leave the range of a float: of two images, drawn anew in each of a hundred

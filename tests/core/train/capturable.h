@@ -35,7 +35,8 @@ inline std::vector<std::string> method_texts() {
                                     "nm_unbiased:n=3,m=7",
                                     "nm_unbiased:chances=equal",
                                     "wta_crs:size=fixed",
-                                    "wta_crs:mode=backward,size=fixed"};
+                                    "wta_crs:mode=backward,size=fixed",
+                                    "gradient_filter:r=5"};
   for (const auto* entry : Registry<MethodEntry>::instance().all()) {
     if (!entry->stops_blocks) texts.push_back(entry->name);  // the network has no blocks
   }
