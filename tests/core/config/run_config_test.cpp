@@ -36,6 +36,7 @@ RunConfig example() {
   config.dataset = "cifar10";
   config.method = "topk_position:k=1";
   config.schedule = make_schedule("wang2019_s2");
+  config.recipe.epochs = 10;
   config.threads = 2;
   return config;
 }

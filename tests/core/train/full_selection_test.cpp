@@ -16,9 +16,9 @@ namespace {
 constexpr int64_t kSteps = 5;  // fewer than an epoch has
 constexpr double kRounding = 1e-6;
 
-const std::string kEveryStep = "slice:layers=1::1";
+const std::string kEveryStep = "slice:layers=name=*";
 // Begins behind the last of these steps: for methods that have no such rate.
-const std::string kNever = "slice:layers=1::1,from=1ep";
+const std::string kNever = "slice:layers=name=*,from=1ep";
 
 struct Everything {
   std::string method, schedule;
@@ -27,11 +27,12 @@ struct Everything {
 const std::map<std::string, Everything>& of_each_method() {
   static const std::map<std::string, Everything> found = {
       {"bernoulli_crs", {"bernoulli_crs:ratio=1", kEveryStep}},
-      {"block_skip", {"block_skip", "random_steps:p=0"}},
+      {"block_skip", {"block_skip", "random_steps:p=0.5,from=1ep"}},
       {"channel_drop", {"channel_drop:ratio=1", kEveryStep}},
       {"crs", {"crs", kNever}},  // drawn with replacement: no ratio has every pair once
       {"exact", {"exact", kEveryStep}},
       {"freeze_layers", {"freeze_layers", kNever}},
+      {"gradient_filter", {"gradient_filter", kNever}},  // r = 1 sums over the taps already
       {"meprop", {"meprop:ratio=1", kEveryStep}},
       {"msbp", {"msbp:ratio=1", kEveryStep}},
       {"nm_unbiased", {"nm_unbiased:n=4,m=4", kEveryStep}},
