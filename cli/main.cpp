@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <new>
 
 #include "base/error.h"
 #include "base/outputs.h"
@@ -189,24 +190,35 @@ int run(int argc, char** argv) {
   }
 }
 
+// Does what the command line says. Returns the exit code. Throws std::bad_alloc also where there is
+// no memory for the message.
+int guarded(int argc, char** argv) {
+  try {
+    return flushed(run(argc, argv));
+  } catch (const Exit& exit) {
+    return flushed(exit.code);
+  } catch (const Error& error) {
+    complain(error.what());
+    return flushed(static_cast<int>(error.kind()));
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    complain(error.what());
+    return flushed(static_cast<int>(ErrorKind::kInternal));
+  }
+}
+
 }  // namespace
 }  // namespace approx
 
 int main(int argc, char** argv) {
-  using approx::Error, approx::ErrorKind;
   approx::hold_standard_streams();
   approx::ignore_file_size_signal();
   try {
-    return approx::flushed(approx::run(argc, argv));
-  } catch (const approx::Exit& exit) {
-    return approx::flushed(exit.code);
-  } catch (const Error& error) {
-    approx::complain(error.what());
-    return approx::flushed(static_cast<int>(error.kind()));
+    return approx::guarded(argc, argv);
   } catch (const std::bad_alloc&) {
-    approx::complain("out of memory");
-  } catch (const std::exception& error) {
-    approx::complain(error.what());
+    std::fputs("approxtrain: out of memory\n", stderr);  // needs none
+    std::fflush(stdout);
+    return static_cast<int>(approx::ErrorKind::kInternal);
   }
-  return approx::flushed(static_cast<int>(ErrorKind::kInternal));
 }

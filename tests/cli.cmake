@@ -16,6 +16,11 @@ add_library(clock_shim MODULE ${CMAKE_CURRENT_LIST_DIR}/cli/clock_shim.cpp)
 set_target_properties(clock_shim PROPERTIES PREFIX "")
 target_link_libraries(clock_shim PRIVATE ${CMAKE_DL_LIBS})
 
+# What lets a program run short of memory.
+add_library(memory_shim MODULE ${CMAKE_CURRENT_LIST_DIR}/cli/memory_shim.cpp)
+set_target_properties(memory_shim PROPERTIES PREFIX "")
+target_link_libraries(memory_shim PRIVATE ${CMAKE_DL_LIBS})
+
 find_program(APPROX_TEST_PYTHON NAMES python3 REQUIRED)
 function(approx_cli_test name timeout)
   add_test(NAME cli.${name}
@@ -24,6 +29,7 @@ function(approx_cli_test name timeout)
       APPROXTRAIN_FAKE_ENGINE=$<TARGET_FILE:fake_engine>
       APPROXTRAIN_FAULT_SHIM=$<TARGET_FILE:fault_shim>
       APPROXTRAIN_CLOCK_SHIM=$<TARGET_FILE:clock_shim>
+      APPROXTRAIN_MEMORY_SHIM=$<TARGET_FILE:memory_shim>
       ${APPROX_TEST_PYTHON} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/cli/${ARGN})
   set_tests_properties(cli.${name} PROPERTIES TIMEOUT ${timeout})
 endfunction()
@@ -46,6 +52,7 @@ approx_cli_test(faults 1200 faults_test.py)
 approx_cli_test(store_faults 1200 store_faults_test.py)
 approx_cli_test(power_loss 600 power_loss_test.py)
 approx_cli_test(network_store 120 network_store_test.py)
+approx_cli_test(memory 300 memory_test.py)
 approx_cli_test(locked_store 300 locked_store_test.py)
 approx_cli_test(readers 300 readers_test.py)
 approx_cli_test(orders 300 orders_test.py)
@@ -93,6 +100,7 @@ approx_cli_test(full_stores 7200 store_faults_test.py 1)
 approx_cli_test(full_locks 3600 locked_store_test.py 90 10)
 add_test(NAME cli.full_data COMMAND ${CMAKE_COMMAND} -E env APPROXTRAIN_TEST_FULL=1
   $<TARGET_FILE:plain_test> --gtest_brief=1 --gtest_filter=DamagedData.*)
+approx_cli_test(full_memory 7200 memory_test.py full)
 approx_cli_test(full_network 300 network_store_test.py)
 approx_cli_test(full_paths 300 paths_test.py)
 approx_cli_test(full_permissions 300 permissions_test.py)
@@ -116,12 +124,13 @@ set_tests_properties(cli.full_kills cli.full_power cli.full_faults cli.full_stor
   cli.full_readers cli.full_coordinators cli.full_orders cli.full_signals cli.full_hangs
   cli.full_streams cli.full_growth cli.full_migrations cli.full_rebuild cli.full_slurm
   cli.full_ranks cli.full_library cli.full_load cli.full_network cli.full_paths
-  cli.full_permissions cli.full_reports cli.full_data PROPERTIES LABELS full)
+  cli.full_permissions cli.full_reports cli.full_memory cli.full_data PROPERTIES LABELS full)
 # It needs a core that is idle.
 set_tests_properties(cli.disturbed_timings PROPERTIES RUN_SERIAL TRUE)
 # A sanitizer takes the signals and the memory that these look at, or wants to be loaded first.
 set_tests_properties(cli.workers cli.faults cli.store_faults cli.power_loss cli.readers cli.growth
-  cli.budget cli.network_store cli.migration_kills PROPERTIES LABELS release)
+  cli.budget cli.network_store cli.migration_kills cli.memory PROPERTIES LABELS release)
+set_tests_properties(cli.memory cli.full_memory PROPERTIES SKIP_RETURN_CODE 77)
 
 approx_cli_test(mnist_methods 900 mnist_methods_test.py)
 set_tests_properties(cli.mnist_methods PROPERTIES LABELS slow SKIP_RETURN_CODE 77 PROCESSORS 2)

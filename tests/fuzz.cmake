@@ -15,7 +15,7 @@ add_library(fuzz_frame OBJECT fuzz/frame.cpp
   ${CMAKE_SOURCE_DIR}/cli/process/protocol.cpp)
 target_link_libraries(fuzz_frame PUBLIC approx_headers)
 if(NOT APPROX_FUZZ)
-  target_sources(fuzz_frame PRIVATE fuzz/driver.cpp)
+  target_sources(fuzz_frame PRIVATE fuzz/driver.cpp fuzz/short_memory.cpp)
 endif()
 
 add_custom_target(fuzz_targets)
@@ -33,6 +33,8 @@ foreach(source ${fuzz_sources})
     if(NOT DEFINED fuzz_mutations_${name})
       set(fuzz_mutations_${name} ${fuzz_mutations})
     endif()
+    # The driver tells frames of libraries from those of the program.
+    set_target_properties(fuzz_${name} PROPERTIES ENABLE_EXPORTS TRUE)
     add_test(NAME fuzz.${name} COMMAND fuzz_${name} ${fuzz_mutations_${name}}
       ${CMAKE_CURRENT_LIST_DIR}/fuzz/corpus/${name})
     set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 900 LABELS fuzz)

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <vector>
@@ -131,6 +132,7 @@ int64_t visit_archive(const std::string& path, const ArchiveLimits& limits,
   Source source(path, limits);
   std::unique_ptr<archive, decltype(&archive_read_free)> reader(archive_read_new(),
                                                                 &archive_read_free);
+  if (reader == nullptr) throw std::bad_alloc();
   archive_read_support_format_tar(reader.get());
   const auto check = [&](int status) {
     if (source.failure) std::rethrow_exception(source.failure);

@@ -67,7 +67,12 @@ class Conversion {
     // Without a name it is gone when this process is, however that ends.
     ::unlink(fmt::format("{}.files.{}", packed_path, ::getpid()).c_str());
     const auto threads = std::max(1u, std::thread::hardware_concurrency());
-    for (unsigned i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
+    try {
+      for (unsigned i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
+    } catch (...) {
+      stop();  // a thread that nobody waits for ends the process
+      throw;
+    }
   }
 
   ~Conversion() { stop(); }
@@ -119,7 +124,7 @@ class Conversion {
   }
 
   void work() {
-    PhotoConverter converter(limit_);
+    std::optional<PhotoConverter> converter;  // there may be no memory for one
     PixelSums own;
     bool rewrote_any = false;
     int64_t largest = 0;
@@ -134,17 +139,14 @@ class Conversion {
         room_.notify_one();
       }
       try {
-        const auto converted = converter.convert(job.content, job.place);
-        if (!job.is_test) own.add(converter.raster());
-        rewrote_any |= converter.rewrote();
-        largest = std::max(largest, std::min(converter.raster().height, converter.raster().width));
-        store(job, converted);
-      } catch (const Error& error) {
-        if (options_.skip_damaged && error.kind() == ErrorKind::kData) {
-          skip(job, error.what());
-        } else {
-          fail(job);
-        }
+        if (!converter) converter.emplace(limit_);
+        const auto converted = converted_unless_damaged(*converter, job);
+        if (!converted) continue;
+        const Raster& raster = converter->raster();
+        if (!job.is_test) own.add(raster);
+        rewrote_any |= converter->rewrote();
+        largest = std::max(largest, std::min(raster.height, raster.width));
+        store(job, *converted);
       } catch (...) {
         fail(job);
       }
@@ -153,6 +155,17 @@ class Conversion {
     sums.add(own);
     rewrote |= rewrote_any;
     shorter_side = std::max(shorter_side, largest);
+  }
+
+  // Nothing of a damaged file that is to be left out.
+  std::optional<Bytes> converted_unless_damaged(PhotoConverter& converter, const Job& job) {
+    try {
+      return converter.convert(job.content, job.place);
+    } catch (const Error& error) {
+      if (!options_.skip_damaged || error.kind() != ErrorKind::kData) throw;
+      skip(job, error.what());
+      return std::nullopt;
+    }
   }
 
   Part& part_of(const Job& job) { return job.is_test ? test : train; }

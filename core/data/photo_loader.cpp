@@ -10,10 +10,17 @@ PhotoLoader::PhotoLoader(ImageSet photos, Planner planner, int64_t workers, int6
     : photos_(std::move(photos)),
       planner_(std::move(planner)),
       slots_(static_cast<size_t>(ahead + 1)) {
-  for (int64_t i = 0; i < workers; ++i) workers_.emplace_back([this] { work(); });
+  try {
+    for (int64_t i = 0; i < workers; ++i) workers_.emplace_back([this] { work(); });
+  } catch (...) {
+    end_workers();  // a thread that nobody waits for ends the process
+    throw;
+  }
 }
 
-PhotoLoader::~PhotoLoader() {
+PhotoLoader::~PhotoLoader() { end_workers(); }
+
+void PhotoLoader::end_workers() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -23,12 +30,14 @@ PhotoLoader::~PhotoLoader() {
 }
 
 void PhotoLoader::prepare(Slot& slot, int64_t step) {
+  auto plan = planner_(step);
+  const auto size = static_cast<size_t>(plan.view.size);
+  // Before there is something to do: without memory no worker may write to a short buffer.
+  slot.pixels.resize(plan.images.size() * size * size * 3);
   slot.step = step;
-  slot.plan = planner_(step);
+  slot.plan = std::move(plan);
   slot.handed_out = slot.finished = 0;
   slot.failure = nullptr;
-  const auto size = static_cast<size_t>(slot.plan.view.size);
-  slot.pixels.resize(slot.plan.images.size() * size * size * 3);
 }
 
 // Empties the slots unless they hold `step` and what follows it, so that they can be filled anew:
@@ -47,15 +56,17 @@ PhotoLoader::Batch PhotoLoader::at(int64_t step) {
   std::unique_lock lock(mutex_);
   drop_unwanted(lock, step);
   if (first_ < 0) {
-    first_ = step;
     for (size_t i = 0; i < slots_.size(); ++i) prepare(slots_[i], step + static_cast<int64_t>(i));
+    first_ = step;
   }
   // Steps before this one are done with; the buffers go to the end of the queue. A batch that was
   // passed over may still be in the making.
-  for (; first_ < step; ++first_) {
+  for (int64_t first = first_; first < step; ++first) {
     done_.wait(lock, [this] { return slots_.front().complete(); });
     std::rotate(slots_.begin(), slots_.begin() + 1, slots_.end());
-    prepare(slots_.back(), first_ + static_cast<int64_t>(slots_.size()));
+    first_ = -1;  // should the next line throw, all slots are filled anew
+    prepare(slots_.back(), first + static_cast<int64_t>(slots_.size()));
+    first_ = first + 1;
   }
   work_.notify_all();
   auto& slot = slots_.front();

@@ -59,6 +59,7 @@ class PhotoLoader {
   };
 
   void work();
+  void end_workers();
   void prepare(Slot& slot, int64_t step);
   void drop_unwanted(std::unique_lock<std::mutex>& lock, int64_t step);
 

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <string_view>
 #include <thread>
 
@@ -204,11 +205,11 @@ void check_path(const std::string& path) {
   if (std::filesystem::is_directory(status)) {
     throw database_error("{}: a folder, not a database", path);
   }
-}
   // To open a pipe waits for somebody at its other end.
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     throw database_error("{}: not a regular file, so not a database; choose another --db", path);
   }
+}
 
 // A database among the runs of another would go with them.
 void check_not_in_runs(const std::string& path) {
@@ -343,6 +344,8 @@ void throw_database_error(const std::string& path, const SQLite::Exception& erro
   std::string what = error.what();
   std::replace(what.begin(), what.end(), '\n', ' ');
   switch (error.getErrorCode() & 0xff) {
+    case SQLITE_NOMEM:
+      throw std::bad_alloc();  // the database is sound
     case SQLITE_NOTADB:
       throw database_error("{}: not an SQLite database; choose another file with --db", path);
     case SQLITE_CORRUPT:

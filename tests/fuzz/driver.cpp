@@ -2,17 +2,31 @@
 // file of the corpus and so many mutations of both. Mutations are drawn by their number, so that
 // what fails comes again. What was at work when the program ended before its time is left as
 // fuzz_NAME.failed in the working directory.
+//
+// `fuzz_NAME --short-of-memory MOST INPUTS` takes so many of the seeds, and runs each with one of
+// its allocations failing, by turns up to MOST of them, alone and with all that follow. It may end
+// in an exception. Then the same input without a failure is sound, and no file stays open. A
+// library may end the process: some allocate in destructors, one calls exit().
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
+#include <exception>
 #include <filesystem>
+#include <iterator>
+#include <new>
+#include <string_view>
 
 #include "base/numbers.h"
 #include "kernels/rng.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/short_memory.h"
 
 // Of the sanitizers, where there are any.
 // NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
@@ -115,10 +129,144 @@ std::vector<Buffer> read_corpus(int argc, char** argv) {
   return corpus;
 }
 
+ptrdiff_t open_files() {
+  return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
+}
+
+// Returns how many allocations an input makes.
+int64_t allocations_of(const Buffer& input) {
+  begin_short_memory(0, false);
+  LLVMFuzzerTestOneInput(input.data(), input.size());
+  return end_short_memory();
+}
+
+// How a process ended in which an allocation failed. kLibrary: libarchive calls exit() by itself,
+// and others allocate in destructors.
+enum class ShortEnd { kDone, kOutOfMemory, kLibrary, kFault };
+
+constexpr int kOutOfMemoryCode = 70, kLibraryCode = 71;
+
+bool fails_for_good = false;
+
+// A library allocates in a destructor, which ends the process. At one failure the first frame of
+// this program says which; without any memory it may be every destructor.
+[[noreturn]] void on_terminate() {
+  end_short_memory();
+  if (fails_for_good) _exit(kLibraryCode);
+  void* frames[64];
+  Dl_info own{}, found{};
+  dladdr(reinterpret_cast<void*>(&allocations_of), &own);
+  const int depth = backtrace(frames, 64);
+  for (int i = 1; i < depth; ++i) {
+    if (dladdr(frames[i], &found) == 0 || std::string_view(found.dli_fname) != own.dli_fname)
+      continue;
+    const std::string_view name = found.dli_sname == nullptr ? "" : found.dli_sname;
+    if (name.find("on_terminate") != name.npos) continue;
+    // toml++ makes its errors in a function that may not throw, inlined there.
+    for (const char* library :
+         {"_ZN8nlohmann", "_ZN6SQLite", "_ZN4toml", "_ZN6approx10TomlSource"}) {
+      if (name.starts_with(library)) _exit(kLibraryCode);
+    }
+    std::fprintf(stderr, "fuzz: terminated below %.*s\n", static_cast<int>(name.size()),
+                 name.data());
+    break;
+  }
+  std::abort();
+}
+
+// Says where it happened, unless in libarchive, which reads what it could not allocate.
+void on_fault(int signal) {
+  constexpr int kHandler = 2;  // this function and the one that calls it
+  void* frames[32];
+  const int depth = backtrace(frames, 32);
+  Dl_info found{};
+  const bool is_known = depth > kHandler && dladdr(frames[kHandler], &found) != 0;
+  if (is_known && std::string_view(found.dli_fname).find("libarchive") != std::string_view::npos) {
+    _exit(kLibraryCode);
+  }
+  backtrace_symbols_fd(frames, depth, STDERR_FILENO);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+// What becomes of the input in a process of its own whose allocation fails.
+ShortEnd end_short_of(const Buffer& input, int64_t allocation, bool all_after) {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::set_terminate(on_terminate);
+    for (const int signal : {SIGSEGV, SIGBUS}) std::signal(signal, on_fault);
+    std::atexit([] { _exit(kLibraryCode); });  // before the scratch folder goes
+    const auto files = open_files();
+    int code = 0;
+    memory_is_short = true;
+    fails_for_good = all_after;
+    begin_short_memory(allocation, all_after);
+    try {
+      LLVMFuzzerTestOneInput(input.data(), input.size());
+    } catch (const std::exception&) {
+      code = kOutOfMemoryCode;
+    }
+    end_short_memory();
+    memory_is_short = fails_for_good = false;
+    LLVMFuzzerTestOneInput(input.data(), input.size());
+    expect(open_files() == files, "no file stays open");
+    _exit(code);
+  }
+  int status = 0;
+  expect(child > 0 && waitpid(child, &status, 0) == child, "a process is begun");
+  if (!WIFEXITED(status)) return ShortEnd::kFault;
+  if (WEXITSTATUS(status) == kOutOfMemoryCode) return ShortEnd::kOutOfMemory;
+  if (WEXITSTATUS(status) == kLibraryCode) return ShortEnd::kLibrary;
+  return WEXITSTATUS(status) == 0 ? ShortEnd::kDone : ShortEnd::kFault;
+}
+
+// See the top.
+int run_short_of_memory(int64_t most, int64_t inputs) {
+  if (!kMemoryCanFail) {
+    std::puts("no allocation can be made to fail in this build");
+    return 77;
+  }
+  const auto all = seeds();
+  const size_t stride = 1 + (all.size() - 1) / static_cast<size_t>(inputs);
+  int64_t taken = 0, allocations = 0, tried = 0;
+  std::array<int64_t, 4> ends{};
+  for (size_t i = 0; i < all.size(); i += stride, ++taken) {
+    const Buffer& input = all[i];
+    allocations_of(input);  // constants of functions are made once
+    const int64_t n = allocations_of(input);
+    allocations += n;
+    for (int64_t k = 1; k <= n; k += 1 + (n - 1) / most) {
+      for (const bool all_after : {false, true}) {
+        const auto end = end_short_of(input, k, all_after);
+        ++tried;
+        ++ends[static_cast<size_t>(end)];
+        if (end != ShortEnd::kFault) continue;
+        std::fprintf(stderr, "seed %zu, allocation %lld of %lld, all after it: %d\n", i,
+                     static_cast<long long>(k), static_cast<long long>(n),
+                     static_cast<int>(all_after));
+      }
+    }
+  }
+  const auto count = [&](ShortEnd end) {
+    return static_cast<long long>(ends[static_cast<size_t>(end)]);
+  };
+  std::printf(
+      "%lld inputs, %lld allocations, %lld failed: %lld faults, %lld out of memory, %lld "
+      "ended by a library\n",
+      static_cast<long long>(taken), static_cast<long long>(allocations),
+      static_cast<long long>(tried), count(ShortEnd::kFault), count(ShortEnd::kOutOfMemory),
+      count(ShortEnd::kLibrary));
+  return count(ShortEnd::kFault) == 0 ? 0 : 1;
+}
+
 int run_all(int argc, char** argv) {
+  const bool is_short = argc == 4 && std::string_view(argv[1]) == "--short-of-memory";
+  const auto most = is_short ? parse_integer(argv[2], 1) : std::nullopt;
+  const auto inputs = is_short ? parse_integer(argv[3], 1) : std::nullopt;
   const auto mutations = argc < 2 ? std::nullopt : parse_integer(argv[1], 0);
-  if (!mutations) {
-    std::fprintf(stderr, "usage: %s MUTATIONS CORPUS...\n", argv[0]);
+  if (!mutations && !(most && inputs)) {
+    std::fprintf(stderr, "usage: %s MUTATIONS CORPUS... | --short-of-memory MOST INPUTS\n",
+                 argv[0]);
     return 2;
   }
   failed_path = fs::path(argv[0]).filename().string() + ".failed";
@@ -131,6 +279,7 @@ int run_all(int argc, char** argv) {
     const rlimit limit{kMostMemory, kMostMemory};
     setrlimit(RLIMIT_AS, &limit);
   }
+  if (is_short) return run_short_of_memory(*most, *inputs);
   const auto corpus = read_corpus(argc, argv);
   for (const auto& input : corpus) run_one(input);
   for (int64_t i = 0; i < *mutations && !corpus.empty(); ++i) {

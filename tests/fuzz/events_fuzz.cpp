@@ -1,5 +1,7 @@
 // What a worker says: its pipe, byte by byte, the run that comes of it in a store, and the file
 // that tells it what to do. A worker that has gone wild may say anything.
+#include <unistd.h>
+
 #include <filesystem>
 #include <memory>
 
@@ -51,18 +53,25 @@ std::vector<RunEnd> ends_of(const Heard& heard) {
 class Stores {
  public:
   void record(const std::vector<Json>& events, const RunEnd& end) {
-    if (runs_++ % kRunsOfStore == 0) renew();
+    // A process that was forked leaves the store of the other alone, and an exception leaves a run
+    // that is not ended.
+    const bool goes_on = is_sound_ && owner_ == ::getpid() && runs_++ % kRunsOfStore != 0;
+    is_sound_ = false;
+    if (!goes_on) renew();
     const auto id = store_->begin(key_, Json::object(), scratch_folder() + "/run", runs_seen_++);
     expect(id.has_value(), "a run that nobody has begun can be begun");
     store_->finish(*id, events, end);
+    is_sound_ = true;
   }
 
  private:
   void renew() {
     store_.reset();
-    const std::string path = scratch_folder() + "/events.db";
-    for (const char* file : {"/events.db", "/events.db-journal", "/events.runs"}) {
-      std::filesystem::remove_all(scratch_folder() + file);
+    owner_ = ::getpid();
+    const std::string name = fmt::format("{}/events-{}", scratch_folder(), owner_);
+    const std::string path = name + ".db";
+    for (const char* ending : {".db", ".db-journal", ".runs"}) {
+      std::filesystem::remove_all(name + ending);
     }
     store_ = std::make_unique<RunStore>(path, RunStore::Mode::kWrite);
     const auto run = planned("zero", 0);
@@ -74,6 +83,8 @@ class Stores {
   std::unique_ptr<RunStore> store_;
   std::string key_;
   int64_t runs_ = 0, runs_seen_ = 0;
+  bool is_sound_ = false;
+  pid_t owner_ = 0;
 };
 
 // A task is written by the coordinator of the same program; one that is none is the end of the

@@ -40,6 +40,7 @@ bool accepted(ErrorKind kind, const std::function<void()>& work) {
     work();
     return true;
   } catch (const Error& error) {
+    if (memory_is_short) return false;
     const std::string_view message = error.what();
     // What a user typed may be any bytes, and is made printable where it is shown (cli/main.cpp).
     const bool one_line = kind == ErrorKind::kUsage || message.find('\n') == message.npos;

@@ -5,11 +5,13 @@
 // docs/internals/development.md.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <initializer_list>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,8 +40,12 @@ std::vector<Buffer> seeds();
 
 // --- What targets use --------------------------------------------------------------------------
 
-// Ends the program: `what` should hold and does not.
+// Whether an allocation was made to fail. What is expected of an input need not hold then.
+inline std::atomic<bool> memory_is_short{false};
+
+// Ends the program: `what` should hold and does not. Throws std::bad_alloc where memory is short.
 [[noreturn]] inline void fail(std::string_view what) {
+  if (memory_is_short) throw std::bad_alloc();
   std::fprintf(stderr, "fuzz: %.*s\n", static_cast<int>(what.size()), what.data());
   std::abort();
 }
@@ -50,6 +56,7 @@ inline void expect(bool holds, std::string_view what) {
 
 // Whether `work` came to its end. It may throw an Error of the kind with a message of a length that
 // somebody reads, of one line where it is of a file; anything else that it throws is a finding.
+// Libraries call a lack of memory by other names, so any kind is right where memory is short.
 bool accepted(ErrorKind kind, const std::function<void()>& work);
 
 inline std::string_view text_of(Bytes input) {
