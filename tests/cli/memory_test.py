@@ -6,6 +6,7 @@ tests/fuzz/) and commands end with one clear error, and nothing is damaged.
 
 import glob
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -87,6 +88,11 @@ def ends_cleanly(folder, words, number, every, what):
     return code, out
 
 
+def without_disk(text):
+    """What is printed, without the free space of the disk, which changes."""
+    return re.sub(r'"free_bytes": \d+', "", text)
+
+
 def content(path):
     with open(path, "rb") as file:
         return file.read()
@@ -104,7 +110,7 @@ def readers():
                     what = f"{' '.join(words)}: allocation {number} of {most}, all {every}"
                     code, out = ends_cleanly(folder, words, number, every, what)
                     if code == 0:
-                        expect(out == wanted, f"{what}: another output")
+                        expect(without_disk(out) == without_disk(wanted), f"{what}: another output")
                     tried, ended = tried + 1, ended + (code != 0)
         expect(content(folder.file("t.db")) == before, "readers: the database has changed")
         expect(ended > tried / 4, f"readers: {ended} of {tried} felt it")
