@@ -130,7 +130,7 @@ def locales():
                 ["localedef", "-c", "-i", source, "-f", encoding, folder.file(name)],
                 capture_output=True, check=False).returncode == 0 if shutil.which("localedef") \
                 else False
-        print(f"locales that could be made: {[name for name in made if made[name]]}")
+        print(f"locales: {', '.join(name for name in made if made[name])}")
         commands = (("report", "table", "--db", "t.db"),
                     ("report", "runs", "--db", "t.db", "--format", "csv"),
                     ("report", "runs", "--db", "t.db", "--format", "json"),

@@ -120,6 +120,11 @@ def make(folder, name):
         return db
     if name == "as of old":
         make_old(db, 9, 3, 4)
+        # No program leaves a cell without its configuration.
+        with sqlite3.connect(db) as connection:
+            connection.execute("UPDATE cell SET config = json_object('method', 'zero', 'network', "
+                               "'lenet', 'dataset', 'mnist')")
+        connection.close()
         return db
     if name.startswith("kernels"):
         shutil.copy(KERNELS, db)
