@@ -37,11 +37,12 @@ bool has_window(const Slice& steps) { return steps.stop >= 0 || steps.start >= s
 // Whether a rule holds for some epochs and not for others.
 bool has_epochs(const Rule& rule) { return parse_epochs(rule.epochs) != Slice(); }
 
-// One spelling of both.
-void set_epochs_and_rate(const Rule& rule, Rule& spelt) {
+// One spelling of them.
+void set_epochs_and_rates(const Rule& rule, Rule& spelt) {
   if (has_epochs(rule))
     spelt.epochs = to_text(canonical_union({parse_epochs(rule.epochs)}).front());
   if (const double rate = parse_rate(rule.rate); rate != 1) spelt.rate = shortest(rate);
+  if (is_by_sensitivity(rule.rates)) spelt.rates = "sensitivity";
 }
 
 }  // namespace
@@ -53,6 +54,13 @@ double parse_rate(std::string_view text) {
   if (rate && *rate > 0) return *rate;
   throw usage_error("rate = {}: expected a factor on the learning rate, above 0 and at most {}",
                     quote(text), kMost);
+}
+
+bool is_by_sensitivity(std::string_view rates) {
+  const auto text = trim(rates);
+  if (text == "sensitivity") return true;
+  if (text.empty() || text == "equal") return false;
+  throw usage_error("rates = {}: expected equal or sensitivity", quote(rates));
 }
 
 Product parse_product(std::string_view text) {
@@ -74,12 +82,14 @@ void to_json(Json& json, const Rule& rule) {
   if (!rule.chance.empty()) json["chance"] = rule.chance;
   if (!rule.epochs.empty()) json["epochs"] = rule.epochs;
   if (!rule.rate.empty()) json["rate"] = rule.rate;
+  if (!rule.rates.empty()) json["rates"] = rule.rates;
 }
 
 void from_json(const Json& json, Rule& rule) {
   if (!json.is_object()) throw usage_error("rule: expected an object, got {}", json.type_name());
-  static const std::vector<std::string> kKeys = {"layers",   "steps", "method", "from",   "until",
-                                                 "products", "ranks", "chance", "epochs", "rate"};
+  static const std::vector<std::string> kKeys = {"layers", "steps",    "method", "from",
+                                                 "until",  "products", "ranks",  "chance",
+                                                 "epochs", "rate",     "rates"};
   rule = Rule();
   for (const auto& [key, value] : json.items()) {
     if (key == "products") {
@@ -99,6 +109,7 @@ void from_json(const Json& json, Rule& rule) {
                           : key == "chance" ? &rule.chance
                           : key == "epochs" ? &rule.epochs
                           : key == "rate"   ? &rule.rate
+                          : key == "rates"  ? &rule.rates
                                             : nullptr;
     if (target == nullptr) {
       throw usage_error("unknown key \"{}\" of a rule{}; known: {}", key, did_you_mean(key, kKeys),
@@ -171,7 +182,7 @@ WindowUnits window_units(const std::vector<Rule>& rules) {
   WindowUnits units;
   for (const auto& rule : rules) {
     units.steps |= has_window(parse_steps(rule.steps));
-    units.shares |= has_epochs(rule);
+    units.shares |= has_epochs(rule) || is_by_sensitivity(rule.rates);
     for (const auto& text : {rule.from, rule.until}) {
       if (text.empty()) continue;
       const auto position = parse_position(text);
@@ -189,6 +200,7 @@ std::string window_text(const Rule& rule) {
   if (has_epochs(rule)) parts.push_back("epochs = " + quote(rule.epochs));
   if (beginning(rule)) parts.push_back("from = " + quote(rule.from));
   if (ending(rule)) parts.push_back("until = " + quote(rule.until));
+  if (is_by_sensitivity(rule.rates)) parts.push_back("rates = " + quote(rule.rates));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -220,7 +232,7 @@ Rule canonical_rule_before(const Rule& rule, std::string_view method, const Cata
   before.steps = to_text(parse_steps(rule.steps));
   if (const auto ranks = parse_ranks(rule.ranks); ranks != Slice()) before.ranks = to_text(ranks);
   if (!rule.chance.empty()) before.chance = canonical_chance(rule.chance);
-  set_epochs_and_rate(rule, before);
+  set_epochs_and_rates(rule, before);
   if (beginning(rule)) before.from = position_with_signs(rule.from);
   if (ending(rule)) before.until = position_with_signs(rule.until);
   return before;
@@ -240,7 +252,7 @@ Rule respelled(const Rule& rule) {
     made.ranks = to_text(canonical_union({ranks}).front());
   }
   if (!rule.chance.empty()) made.chance = canonical_chance(rule.chance);
-  set_epochs_and_rate(rule, made);
+  set_epochs_and_rates(rule, made);
   if (const auto from = beginning(rule)) made.from = to_text(*from);
   if (const auto until = ending(rule)) made.until = to_text(*until);
   return made;
@@ -254,6 +266,7 @@ void check_rule(const Rule& rule, const Catalogue& catalogue) {
   if (!rule.chance.empty()) parse_chance(rule.chance);
   parse_epochs(rule.epochs);
   parse_rate(rule.rate);
+  is_by_sensitivity(rule.rates);
   const auto position = [](const char* key, const std::string& text) -> std::optional<Position> {
     if (text.empty()) return std::nullopt;
     try {

@@ -34,6 +34,10 @@ struct Rule {
   // A factor on the learning rate at the rule's steps, whatever is drawn: "2"; empty: 1. The last
   // such rule decides.
   std::string rate;
+  // How `chance` is shared out among the blocks of a method that stops blocks. "sensitivity": by
+  // how much a gradient changes without each of them, measured once in the training
+  // (core/config/block_rates.h). "equal" or empty: all blocks have that chance.
+  std::string rates;
 
   bool operator==(const Rule&) const = default;
 };
@@ -45,6 +49,10 @@ Product parse_product(std::string_view text);  // throws Error(kUsage)
 
 // The `rate` of a rule, above 0; empty: 1. Throws Error(kUsage) that begins with `rate = "..."`.
 double parse_rate(std::string_view text);
+
+// Whether the `rates` of a rule are by sensitivity. Throws Error(kUsage) that begins with
+// `rates = "..."`.
+bool is_by_sensitivity(std::string_view rates);
 
 // Checks the parts of a rule that need no network: its selectors, its window and its method, if it
 // names one. Throws Error(kUsage).
@@ -86,8 +94,8 @@ struct WindowUnits {
 };
 WindowUnits window_units(const std::vector<Rule>& rules);  // throws Error(kUsage)
 
-// The part of a rule that keeps it from holding all the time, as it is written: `until = "0.5dur"`.
-// "" if the rule recurs from the first steps to the last. Throws Error(kUsage).
+// The part of a rule that keeps it from holding alike all the time, as it is written: `until =
+// "0.5dur"`. "" if the rule recurs from the first steps to the last. Throws Error(kUsage).
 std::string window_text(const Rule& rule);
 
 // The first step at which a rule can hold; kUnknownStep if it waits for a plateau. Throws

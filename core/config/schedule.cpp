@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "core/config/block_rates.h"
 #include "core/config/dense.h"
 #include "core/config/layer_selector.h"
 #include "core/config/slice.h"
@@ -66,6 +67,11 @@ Schedule::Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>&
             quote(rule.ranks), text);
       }
       compiled.layers = whole_branches(compiled.layers, rule, text);
+    }
+    compiled.by_sensitivity = is_by_sensitivity(rule.rates);
+    if (compiled.by_sensitivity) {
+      check_rates(rule, text, compiled.stops);
+      waits_for_sensitivities_ = true;
     }
     if (!rule.chance.empty()) {
       compiled.patterns = parse_chance(rule.chance);
@@ -143,10 +149,25 @@ std::vector<bool> Schedule::whole_branches(const std::vector<bool>& selected, co
   return branches;
 }
 
-void Schedule::draw(Compiled& rule, size_t number) const {
+void Schedule::check_rates(const Rule& rule, const std::string& method, bool stops) const {
+  const auto refused = [&](const std::string& why) {
+    return usage_error("rates = {}: {}", quote(rule.rates), why);
+  };
+  if (!stops) throw refused(fmt::format("{} stops no blocks; leave rates out", method));
+  if (rule.chance.empty()) throw refused("there is no chance to share out; add chance = 0.5");
+  if (ranks_ > 1) {
+    throw refused(
+        fmt::format("one rank alone can measure, and the run has {}; leave rates out", ranks_));
+  }
+}
+
+void Schedule::draw(Compiled& rule, size_t number,
+                    const std::map<std::string, int64_t>& rates) const {
   std::map<std::string, uint64_t> of_blocks;
+  rule.drawn.clear();
   for (size_t i = 0; i < layers_.size(); ++i) {
-    const auto drawn = draws_.mask(number, i, rule.patterns);
+    const auto own = rates.find(layers_[i].block);
+    const auto drawn = draws_.mask(number, i, own == rates.end() ? rule.patterns : own->second);
     // A branch has the draw of its first layer.
     rule.drawn.push_back(rule.stops ? of_blocks.try_emplace(layers_[i].block, drawn).first->second
                                     : drawn);
@@ -189,13 +210,64 @@ BranchDecision Schedule::branch_at(std::string_view block, int64_t step) const {
   for (size_t r = 0; r < rules_.size(); ++r) {
     const auto& rule = rules_[r];
     if (!rule.stops || !rule.layers.at(layer) || !rule.holds(step)) continue;
-    decision = {
-        .rule = static_cast<int>(r),
-        .method = rule.method,
-        .stopped = rule.draws(layer, pattern),
-        .chance = static_cast<double>(rule.patterns) / static_cast<double>(StepDraws::kPatterns)};
+    decision = {.rule = static_cast<int>(r),
+                .method = rule.method,
+                .stopped = rule.draws(layer, pattern),
+                .chance = rule.chance(layer)};
   }
   return decision;
+}
+
+int64_t Schedule::backward_macs(std::string_view block) const {
+  int64_t sum = 0;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    if (layers_[i].block != block) continue;
+    for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
+      if (computes(i, product)) sum += layers_[i].macs;
+    }
+  }
+  return std::max<int64_t>(sum, 1);
+}
+
+std::vector<std::string> Schedule::measured_blocks() const {
+  std::vector<std::string> blocks;
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    const bool is_measured = std::ranges::any_of(
+        rules_, [i](const Compiled& rule) { return rule.by_sensitivity && rule.layers.at(i); });
+    if (!is_measured || std::ranges::find(blocks, layers_[i].block) != blocks.end()) continue;
+    blocks.push_back(layers_[i].block);
+  }
+  return blocks;
+}
+
+void Schedule::set_sensitivities(const std::map<std::string, double>& of_blocks) {
+  waits_for_sensitivities_ = false;
+  for (size_t r = 0; r < rules_.size(); ++r) {
+    auto& rule = rules_[r];
+    if (!rule.by_sensitivity) continue;
+    std::vector<std::string> blocks;
+    std::vector<BlockWorth> worth;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      const auto& block = layers_[i].block;
+      if (!rule.layers[i] || std::ranges::find(blocks, block) != blocks.end()) continue;
+      blocks.push_back(block);
+      worth.push_back({.sensitivity = of_blocks.at(block), .work = backward_macs(block)});
+    }
+    const auto shared = rates_by_sensitivity(worth, rule.patterns);
+    std::map<std::string, int64_t> rates;
+    for (size_t i = 0; i < blocks.size(); ++i) rates[blocks[i]] = shared[i];
+    draw(rule, r, rates);
+  }
+}
+
+double Schedule::block_chance(std::string_view block) const {
+  const auto layer =
+      static_cast<size_t>(std::ranges::find(layers_, block, &LayerInfo::block) - layers_.begin());
+  double chance = 0;
+  for (const auto& rule : rules_) {
+    if (rule.by_sensitivity && rule.layers.at(layer)) chance = rule.chance(layer);
+  }
+  return chance;
 }
 
 Decision Schedule::computed_at(size_t layer, int64_t step, int64_t rank) const {

@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,7 +54,8 @@ class Schedule {
   // - a selector that is malformed, or selects no layer or no rank;
   // - an unknown method;
   // - a product that a rule's method cannot approximate;
-  // - a rule that stops blocks, and selects none, a part of one, or some of the ranks.
+  // - a rule that stops blocks, and selects none, a part of one, or some of the ranks;
+  // - rates by sensitivity without a chance, of a method that stops no blocks, or of several ranks.
   // `seed` keys the draws of rules with a chance.
   Schedule(const std::vector<Rule>& rules, const std::vector<LayerInfo>& layers,
            std::string_view method, const Catalogue& catalogue, int64_t steps_per_epoch,
@@ -97,6 +100,22 @@ class Schedule {
   // rules that wait for that plateau begin or end. Returns whether it completed one.
   bool observe(double accuracy, int64_t steps_done);
 
+  // Whether the sensitivities of blocks are to be measured before `step`. They are if rules share
+  // their chance out by them, they are not known yet, and a tenth of the training is done.
+  bool wants_sensitivities(int64_t step) const {
+    return waits_for_sensitivities_ && step >= total_steps_ / 10;
+  }
+
+  // The blocks of the rules with rates by sensitivity.
+  std::vector<std::string> measured_blocks() const;
+
+  // Takes the sensitivities of all measured_blocks(). From the next step on each of them is stopped
+  // at its own share of the steps.
+  void set_sensitivities(const std::map<std::string, double>& of_blocks);
+
+  // The share of its steps at which the last rule of measured blocks stops this one.
+  double block_chance(std::string_view block) const;
+
   // The share of (layer, step) pairs in which a computed product is approximated. It covers the
   // convolutions and the first `steps` steps, as if no plateau came. It is the mean over the ranks.
   double approximated_share(int64_t steps) const;
@@ -127,6 +146,7 @@ class Schedule {
     int64_t epoch_steps = 1;
     double rate = 1;     // on the learning rate
     bool stops = false;  // a method that stops blocks
+    bool by_sensitivity = false;
     // With a chance: by layer, the patterns of steps at which the rule holds (StepDraws); and their
     // number.
     std::vector<uint64_t> drawn;
@@ -141,6 +161,11 @@ class Schedule {
     }
     // The steps after which its epochs repeat.
     int64_t epochs_period() const { return epochs == Slice() ? 1 : epochs.step * epoch_steps; }
+    // The share of its steps at which the rule holds for a layer, or a block.
+    double chance(size_t layer) const {
+      const int own = drawn.empty() ? StepDraws::kPatterns : std::popcount(drawn.at(layer));
+      return static_cast<double>(own) / static_cast<double>(StepDraws::kPatterns);
+    }
     bool draws(size_t layer, int64_t pattern) const {
       return drawn.empty() || (drawn.at(layer) >> pattern & 1) != 0;
     }
@@ -164,8 +189,13 @@ class Schedule {
   // The layers of a rule that stops blocks: those of the branches that it selects.
   std::vector<bool> whole_branches(const std::vector<bool>& selected, const Rule& rule,
                                    const std::string& method) const;
-  // Draws the steps of a rule with a chance.
-  void draw(Compiled& rule, size_t number) const;
+  // Draws the steps of a rule with a chance. `rates`: the patterns of each block, where they
+  // differ.
+  void draw(Compiled& rule, size_t number, const std::map<std::string, int64_t>& rates = {}) const;
+  // Throws Error(kUsage) if the rates of a rule cannot be by sensitivity.
+  void check_rates(const Rule& rule, const std::string& method, bool stops) const;
+  // The work of the backward pass of a block's branch, for one example.
+  int64_t backward_macs(std::string_view block) const;
   std::string name_of(size_t rule, const std::vector<std::string>& names) const;
   bool computes(size_t layer, Product product) const;
 
@@ -204,6 +234,7 @@ class Schedule {
   StepDraws draws_;
   int64_t total_steps_, ranks_;
   bool tells_ranks_apart_ = false;
+  bool waits_for_sensitivities_ = false;
   std::vector<Compiled> rules_;
   std::vector<Plateau> plateaus_;
   int64_t period_ = 1;

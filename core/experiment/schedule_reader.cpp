@@ -11,8 +11,8 @@ namespace approx {
 namespace {
 
 const Names& rule_keys() {
-  static const Names keys = {"layers", "steps", "products", "method", "from",
-                             "until",  "ranks", "chance",   "epochs", "rate"};
+  static const Names keys = {"layers", "steps",  "products", "method", "from", "until",
+                             "ranks",  "chance", "epochs",   "rate",   "rates"};
   return keys;
 }
 
@@ -140,6 +140,7 @@ class ScheduleReader {
       if (is("chance")) alone.chance = member;
       if (is("epochs")) alone.epochs = member;
       if (is("rate")) alone.rate = member;
+      if (is("rates")) alone.rates = member;
       check_rules({alone}, *node, at);
     };
     read("layers", rule.layers);
@@ -151,6 +152,7 @@ class ScheduleReader {
     read("chance", rule.chance);
     read("epochs", rule.epochs);
     read("rate", rule.rate);
+    read("rates", rule.rates);
     if (const auto* node = table.get("products")) {
       rule.products = read_products(*node, path + ".products");
     }

@@ -13,9 +13,14 @@
 // as blocks are drawn independently and slopes are those of the exact forward pass: the gradient is
 // unbiased, given the weights.
 //
-// Departures. DropBP measures the sensitivity of each block at a tenth of the training and sets its
-// rate by it; here the rates are what the rules say, equal unless there are several. It draws each
-// step by itself; here 64 patterns are drawn once (core/config/step_draws.h).
+// The rates are what the rules say, equal unless there are several. A rule with
+// `rates = "sensitivity"` sets them as DropBP does: the sensitivity of each block is measured at a
+// tenth of the training (core/train/block_sensitivity.h), and its rate follows from that
+// (core/config/block_rates.h).
+//
+// Departures. DropBP draws each step by itself, and stops more blocks where a draw has fewer than
+// the mean. Here 64 patterns are drawn once (core/config/step_draws.h). Its rates are tenths, here
+// they are 64ths.
 //
 // A layer by itself, as studies have it, gets gradients of zero.
 #include "core/methods/method.h"

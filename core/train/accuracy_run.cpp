@@ -290,6 +290,7 @@ class AccuracyRun {
     for (const auto& [where, density] : session_->take_densities()) {
       metric("density", where, density);
     }
+    for (const auto& [block, rate] : session_->block_rates()) metric("block_rate", block, rate);
     if (const auto kept = session_->kept_share()) metric("kept", "train", *kept);
     if (const auto wait_ns = session_->take_data_wait_ns()) {
       const int64_t epoch_ns = record_.train_ns + record_.warmup_ns - record_.epoch_from_ns;

@@ -1,6 +1,7 @@
 #include "core/train/scheduled_layers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/error.h"
@@ -39,6 +40,38 @@ ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, 
     entry.kept_before.resize(methods);
     layers_.push_back(std::move(entry));
   }
+}
+
+std::vector<BranchImpl*> ScheduledLayers::measured_branches() const {
+  std::vector<BranchImpl*> measured;
+  const auto blocks = schedule_.measured_blocks();
+  for (auto* branch : branches_) {
+    if (std::ranges::find(blocks, branch->block) != blocks.end()) measured.push_back(branch);
+  }
+  return measured;
+}
+
+void ScheduledLayers::begin_exact() {
+  for (auto& entry : layers_) {
+    entry.layer->slot = LayerSlot{};
+    entry.layer->slot.orders.norm_follows = entry.layer->info.norm_follows;
+  }
+  for (auto* branch : branches_) branch->orders = {};
+}
+
+void ScheduledLayers::set_sensitivities(const std::map<std::string, double>& of_blocks) {
+  const auto is_finite = [](const auto& item) { return std::isfinite(item.second); };
+  if (!std::ranges::all_of(of_blocks, is_finite)) return;
+  sensitivities_ = of_blocks;
+  schedule_.set_sensitivities(of_blocks);
+}
+
+std::vector<std::pair<std::string, double>> ScheduledLayers::block_rates() const {
+  std::vector<std::pair<std::string, double>> rates;
+  for (const auto& [block, sensitivity] : sensitivities_) {
+    rates.emplace_back(block, schedule_.block_chance(block));
+  }
+  return rates;
 }
 
 void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,

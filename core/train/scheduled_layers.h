@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/config/schedule.h"
@@ -30,6 +31,22 @@ class ScheduledLayers {
   // too.
   ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed, World world = {},
                   std::vector<BranchImpl*> branches = {});
+
+  // Whether the sensitivities of blocks are to be measured before `step` begins.
+  bool wants_sensitivities(int64_t step) const { return schedule_.wants_sensitivities(step); }
+
+  // The branches whose sensitivity is to be measured.
+  std::vector<BranchImpl*> measured_branches() const;
+
+  // Lets every layer and branch compute exactly and count nothing, until a step begins.
+  void begin_exact();
+
+  // Takes the sensitivities, by block. If one is not finite they are ignored, and asked for again
+  // before the next step: a loss scale may have been too large.
+  void set_sensitivities(const std::map<std::string, double>& of_blocks);
+
+  // The share of the steps at which each measured block is stopped, by block.
+  std::vector<std::pair<std::string, double>> block_rates() const;
 
   // Fills every layer's slot and gives every branch its orders for `step`. `loss_scale` is that of
   // MethodCall, undefined: 1; `step_at` is that of Rng. Costs a few comparisons per layer and rule.
@@ -86,11 +103,11 @@ class ScheduledLayers {
   // - a "variant" event per layer, product and variant that computed it.
   std::vector<Json> events() const;
 
-  // Everything that steps change here: the counts of this rank, the accuracies that the schedule
-  // was told, and the memories of methods. A memory is by position in the batch. With several ranks
-  // all must call this, and the checkpoint has the memory of the whole batch. Any number of ranks
-  // can take its rows from that. A memory that is one number is each rank's own; another number of
-  // ranks resumes from the mean.
+  // Everything that steps change here: the counts of this rank, the accuracies and sensitivities
+  // that the schedule was told, and the memories of methods. A memory is by position in the batch.
+  // With several ranks all must call this, and the checkpoint has the memory of the whole batch.
+  // Any number of ranks can take its rows from that. A memory that is one number is each rank's
+  // own; another number of ranks resumes from the mean.
   void save(Checkpoint& checkpoint, Collectives* ranks = nullptr) const;
   void restore(const Checkpoint& checkpoint, at::Device device);
 
@@ -126,6 +143,7 @@ class ScheduledLayers {
 
   Schedule schedule_;
   std::vector<std::pair<double, int64_t>> observed_;  // arguments of observe()
+  std::map<std::string, double> sensitivities_;       // by block; empty: not measured
   std::vector<PerLayer> layers_;
   std::vector<BranchImpl*> branches_;  // none if the schedule stops no blocks
   std::vector<int> row_;

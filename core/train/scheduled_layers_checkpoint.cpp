@@ -79,12 +79,16 @@ void ScheduledLayers::save(Checkpoint& checkpoint, Collectives* ranks) const {
   }
   checkpoint.state["layers"] = layers;
   checkpoint.state["observed"] = observed_;
+  if (!sensitivities_.empty()) checkpoint.state["sensitivities"] = sensitivities_;
 }
 
 void ScheduledLayers::restore(const Checkpoint& checkpoint, at::Device device) {
   for (const auto& [accuracy, steps_done] :
        checkpoint.state.at("observed").get<std::vector<std::pair<double, int64_t>>>()) {
     observe(accuracy, steps_done);
+  }
+  if (checkpoint.state.contains("sensitivities")) {
+    set_sensitivities(checkpoint.state["sensitivities"].get<std::map<std::string, double>>());
   }
   for (auto& entry : layers_) {
     const std::string& layer = entry.layer->info.name;

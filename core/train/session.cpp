@@ -10,6 +10,7 @@
 #include "core/nn/operator_choice.h"
 #include "core/nn/phases.h"
 #include "core/nn/weight_start.h"
+#include "core/train/block_sensitivity.h"
 #include "core/train/bucketed_reduction.h"
 #include "core/train/device.h"
 #include "core/train/frozen_parameters.h"
@@ -236,8 +237,21 @@ double Session::rate_at(int64_t step) const {
   return layers_->rate_at(step) * learning_rate(config_.recipe, step, steps_per_epoch());
 }
 
+void Session::measure_blocks() {
+  // Later steps have other patterns, and captured ones expect the generators where they left them.
+  if (graphs_ != nullptr) graphs_->forget();
+  const auto batch = batches_.at(step_);
+  layers_->begin_exact();
+  layers_->set_sensitivities(
+      block_sensitivities(*network_, layers_->measured_branches(), device_, [&] {
+        const auto loss = loss_of(batch, /*remember=*/false);
+        return loss_scale_ == nullptr ? loss : loss_scale_->scaled(loss);
+      }));
+}
+
 void Session::step(StepObserver* observer) {
   whiten_first();
+  if (layers_->wants_sensitivities(step_)) measure_blocks();
   const auto* step_at = graphs_ == nullptr ? nullptr : graphs_->step_at();
   layers_->begin_step(step_, loss_scale_ == nullptr ? at::Tensor() : loss_scale_->scale(), step_at);
   const double rate = rate_at(step_);
@@ -380,6 +394,10 @@ std::vector<Json> Session::layer_events() const {
   auto events = layers_->events();
   for (auto& event : reduction_->events()) events.push_back(std::move(event));
   return events;
+}
+
+std::vector<std::pair<std::string, double>> Session::block_rates() const {
+  return layers_->block_rates();
 }
 
 std::vector<std::pair<std::string, double>> Session::take_densities() {

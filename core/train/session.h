@@ -118,6 +118,10 @@ class Session {
   Collectives* ranks() const { return ranks_.get(); }        // null: this process alone
   std::vector<Json> layer_events() const;  // with several ranks: for this one's share of the images
 
+  // Where the schedule has rates by sensitivity and they are measured: the share of the steps at
+  // which each block is stopped, by block. Else none.
+  std::vector<std::pair<std::string, double>> block_rates() const;
+
   // "<layer>:<product>", and the share of entries that were kept of its pruned gradients since the
   // last call. Waits for the device.
   std::vector<std::pair<std::string, double>> take_densities();
@@ -135,6 +139,9 @@ class Session {
   void compute(const Batch& batch, const StepRate& learning_rate, StepObserver* observer);
   // `remember`: the examples, if a source chooses them.
   at::Tensor loss_of(const Batch& batch, bool remember);
+  // Tells the schedule how much each block matters to the gradient of the next batch, beside the
+  // training: it leaves no trace but that.
+  void measure_blocks();
   // Sets the weight of a whitening convolution, once in a training, and not if a training is
   // resumed.
   void whiten_first();

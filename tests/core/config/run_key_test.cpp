@@ -53,6 +53,22 @@ TEST(RunKey, HasTheChanceOfARule) {
   EXPECT_EQ(Json(Rule{.chance = "0.5"}).get<Rule>().chance, "0.5");
 }
 
+// Rates by sensitivity are another run; equal ones have the key that they always had.
+TEST(RunKey, HasTheRatesOfARule) {
+  auto config = keyed_run();
+  config.method = "block_skip";
+  config.schedule = {{.chance = "0.5"}};
+  const auto with = [&](const std::string& rates) {
+    auto other = config;
+    other.schedule[0].rates = rates;
+    return run_key(other, "abc", test_catalogue());
+  };
+  EXPECT_EQ(with("equal"), with(""));
+  EXPECT_NE(with("sensitivity"), with(""));
+  EXPECT_FALSE(Json(Rule()).contains("rates"));
+  EXPECT_EQ(Json(Rule{.rates = "sensitivity"}).get<Rule>().rates, "sensitivity");
+}
+
 bool has(const std::vector<std::string>& keys, const std::string& key) {
   return std::ranges::find(keys, key) != keys.end();
 }

@@ -184,6 +184,56 @@ TEST(BlockRules, ThatStopNothingWholeAreRefused) {
   EXPECT_EQ(message({{.chance = "2"}}).substr(0, 12), "chance = \"2\"");
 }
 
+TEST(BlockRules, RefuseRatesThatNobodyCanMeasure) {
+  const auto message = [](const Rule& rule, const char* method, int64_t ranks = 1) {
+    return schedule_message(
+        [&] { Schedule({rule}, layers_of("resnet14"), method, test_catalogue(), 10, 100, ranks); });
+  };
+  const Rule rule{.chance = "0.5", .rates = "sensitivity"};
+  EXPECT_EQ(message(rule, "block_skip"), "no error");
+  EXPECT_EQ(message(rule, "zero"),
+            "rates = \"sensitivity\": zero:freeze=false stops no blocks; leave rates out");
+  EXPECT_EQ(message({.rates = "sensitivity"}, "block_skip"),
+            "rates = \"sensitivity\": there is no chance to share out; add chance = 0.5");
+  EXPECT_EQ(message(rule, "block_skip", 2),
+            "rates = \"sensitivity\": one rank alone can measure, and the run has 2; leave rates "
+            "out");
+  EXPECT_EQ(message({.chance = "0.5", .rates = "sensible"}, "block_skip"),
+            "rates = \"sensible\": expected equal or sensitivity");
+}
+
+// From the sensitivities on, each block is stopped at its own share of every round.
+TEST(BlockRules, ShareTheirChanceOutBySensitivity) {
+  auto layers = layers_of("resnet14");
+  for (auto& layer : layers) layer.macs = 100;
+  Schedule schedule({{.layers = "block=block[123]", .chance = "0.25", .rates = "sensitivity"}},
+                    layers, "block_skip", test_catalogue(), 10, 1000, 1, 3);
+  const auto times = [&] {
+    std::map<std::string, int64_t> count;
+    for (int64_t step = 128; step < 192; ++step) {
+      for (const auto& block : stopped_blocks(schedule, "resnet14", step)) ++count[block];
+    }
+    return count;
+  };
+  using Times = std::map<std::string, int64_t>;
+  EXPECT_EQ(times(), (Times{{"block1", 16}, {"block2", 16}, {"block3", 16}}));
+  EXPECT_EQ(schedule.measured_blocks(), (std::vector<std::string>{"block1", "block2", "block3"}));
+  EXPECT_FALSE(schedule.wants_sensitivities(99));
+  EXPECT_TRUE(schedule.wants_sensitivities(100)) << "a tenth of the training";
+  schedule.set_sensitivities({{"block1", 4}, {"block2", 1}, {"block3", 2}});
+  EXPECT_FALSE(schedule.wants_sensitivities(101));
+  // Costs of 4 x 7, 1 x 28 and 2 x 13 are as level as 48 patterns can make them.
+  EXPECT_EQ(times(), (Times{{"block1", 7}, {"block2", 28}, {"block3", 13}}));
+  EXPECT_EQ(schedule.branch_at("block2", 130).chance, 28.0 / 64);
+  EXPECT_EQ(schedule.block_chance("block1"), 7.0 / 64);
+  for (int64_t step = 128; step < 192; ++step) {
+    const auto stopped = stopped_blocks(schedule, "resnet14", step);
+    for (size_t i = 0; i < layers.size(); ++i) {
+      EXPECT_EQ(!schedule.at(i, step).dense(), stopped.contains(layers[i].block));
+    }
+  }
+}
+
 TEST(BlockRules, MayNotLoseALayerToALaterRule) {
   const auto message = [](const std::vector<Rule>& rules) {
     return schedule_message([&] { make(rules, "resnet14", "block_skip").check_together(); });
@@ -261,6 +311,9 @@ TEST(Schedule, ARuleMayHoldInSomeEpochs) {
   for (const auto& [layer, count] : times) EXPECT_NEAR(count, 320, 80) << layer;
   schedule.check_acts();
   EXPECT_NE(window_text(make_schedule("layer_drop_back")[0]), "");
+  EXPECT_EQ(window_text(make_schedule("random_steps:p=0.5")[0]), "");
+  EXPECT_EQ(window_text(make_schedule("random_steps:p=0.5,rates=sensitivity")[0]),
+            "rates = \"sensitivity\"");
   EXPECT_THROW(parse_rate("0"), Error);
   EXPECT_THROW(parse_rate("x"), Error);
   EXPECT_THROW(check_rule({.epochs = "a"}, test_catalogue()), Error);

@@ -1,5 +1,8 @@
 // What steps do to the branches that a schedule stops.
+#include <torch/csrc/autograd/autograd.h>
+
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "core/networks/network.h"
@@ -157,6 +160,141 @@ TEST(BlockSteps, ReplayedTrainAsAny) {
     EXPECT_EQ(report->graphs, 8);
     EXPECT_GT(report->steps.at("replayed"), 70 - 8 * 3);
   }
+}
+
+// --- rates by sensitivity ------------------------------------------------------------------------
+
+// A training of 28 steps, measured before the third.
+RunConfig measured_run(const std::string& method, const std::string& layers,
+                       const std::string& rates = "sensitivity") {
+  auto config = skipping_run(method, {{.layers = layers, .chance = "0.5", .rates = rates}});
+  config.recipe.epochs = 2;
+  return config;
+}
+
+std::map<std::string, double> measured(const Session& session) {
+  const auto state = session.save().state;
+  if (!state.contains("sensitivities")) return {};
+  return state["sensitivities"].get<std::map<std::string, double>>();
+}
+
+// By another session that stands where the first one measures: gradients of its next loss, with one
+// branch stopped after another.
+TEST(BlockSteps, MeasureWhatTheGradientLosesWithoutEachBlock) {
+  const auto dataset = toy_dataset();
+  const auto config = measured_run("block_skip", "::1");
+  Session session(config, dataset), twin(config, dataset);
+  ASSERT_EQ(session.total_steps() / 10, 2);
+  train_both(session, twin, 2);
+  EXPECT_TRUE(measured(session).empty());
+  session.step();
+  const auto found = measured(session);
+  const auto branches = twin.network().branches();
+  ASSERT_EQ(found.size(), branches.size());
+  const auto norms = [&](const BranchImpl* stopped) {
+    for (auto* branch : branches) branch->orders = {.stopped = branch == stopped};
+    const auto gradients = torch::autograd::grad({twin.next_loss()}, twin.network().parameters(),
+                                                 {}, std::nullopt, false, /*allow_unused=*/true);
+    std::vector<double> each;
+    for (const auto& gradient : gradients) {
+      each.push_back(gradient.defined() ? gradient.to(at::kDouble).norm().item<double>() : 0);
+    }
+    return each;
+  };
+  const auto exact = norms(nullptr);
+  for (const auto* branch : branches) {
+    const auto without = norms(branch);
+    double sum = 0;
+    for (size_t i = 0; i < exact.size(); ++i) sum += std::pow(exact[i] - without[i], 2);
+    EXPECT_GT(sum, 0) << branch->block;
+    EXPECT_NEAR(found.at(branch->block), sum, 1e-4 * sum) << branch->block;
+  }
+}
+
+// Every round then stops each block as often as its rate says, and leaves out half of the work.
+TEST(BlockSteps, StopBlocksAtTheirMeasuredRates) {
+  const auto dataset = toy_dataset();
+  Session session(measured_run("block_skip:rescale=true", "::1"), dataset);
+  EXPECT_TRUE(session.block_rates().empty());
+  while (session.steps_done() < 64) session.step();
+  const auto rates = session.block_rates();
+  std::map<std::string, int64_t> stopped, macs;
+  for (const auto* layer : session.network().layers()) {
+    if (!layer->info.block.empty()) macs[layer->info.block] += layer->info.macs;
+  }
+  for (int i = 0; i < 64; ++i) {
+    session.step();
+    for (const auto* branch : session.network().branches()) {
+      stopped[branch->block] += branch->orders.stopped;
+    }
+  }
+  ASSERT_EQ(rates.size(), macs.size());
+  double left_out = 0, all = 0;
+  bool unlike = false;
+  for (const auto& [block, rate] : rates) {
+    EXPECT_EQ(static_cast<double>(stopped.at(block)), 64 * rate) << block;
+    left_out += rate * static_cast<double>(macs.at(block));
+    all += static_cast<double>(macs.at(block));
+    unlike |= rate != 0.5;
+  }
+  EXPECT_TRUE(unlike) << "the test could not fail";
+  EXPECT_NEAR(left_out / all, 0.5, 1.0 / 64);
+  for (const auto* branch : session.network().branches()) {
+    if (branch->orders.stopped) continue;
+    const auto rate =
+        std::ranges::find(rates, branch->block, &std::pair<std::string, double>::first);
+    EXPECT_DOUBLE_EQ(branch->orders.scale, 1 / (1 - rate->second));
+  }
+}
+
+// One block alone gets the chance of the rule, so that nothing but the measurement is added. With
+// dropout it would show in later draws if generators were not put back.
+TEST(BlockSteps, LeaveNoTraceOfTheMeasurement) {
+  const auto dataset = toy_dataset();
+  const auto trained = [&](RunConfig config) {
+    Session session(config, dataset);  // draws from its seed on
+    for (int i = 0; i < 28; ++i) session.step();
+    EXPECT_EQ(measured(session).size(), config.schedule[0].rates.empty() ? 0u : 1u);
+    return std::pair(saved_tensors(session), session.layer_events());
+  };
+  for (const auto* network : {"resnet14", "wide_resnet:depth=10,width=1,dropout=0.3"}) {
+    SCOPED_TRACE(network);
+    auto config = measured_run("block_skip", "block=stage2_block1");
+    config.network = network;
+    const auto [left, left_events] = trained(config);
+    config.schedule[0].rates = "";
+    const auto [right, right_events] = trained(config);
+    ASSERT_EQ(left.size(), right.size());
+    for (const auto& [name, tensor] : left) EXPECT_TRUE(at::equal(tensor, right.at(name))) << name;
+    EXPECT_EQ(left_events, right_events);
+  }
+}
+
+// Steps that were captured before are captured anew.
+TEST(BlockSteps, ReplayedMeasureAsAny) {
+  const auto dataset = toy_dataset();
+  auto config = measured_run("block_skip", "block=stage1_*");
+  config.batch_size = 8;
+  config.recipe.epochs = 30;  // measured before the 80th step
+  Session plain(config, dataset), captured(config, dataset);
+  Repetitions seen;
+  captured.capture_steps(std::make_unique<RepeatingRecorder>(seen));
+  train_both(plain, captured, plain.total_steps() / 10 + 40);
+  EXPECT_EQ(measured(captured).size(), 2u);
+  expect_same(plain, captured);
+  EXPECT_TRUE(seen.differences.empty()) << seen.differences[0];
+}
+
+TEST(BlockSteps, MeasureAgainWhereAGradientIsNotFinite) {
+  const auto dataset = toy_dataset();
+  auto config = measured_run("block_skip", "::1");
+  config.recipe.clip_norm = 0;
+  config.recipe.learning_rate = 1e30;
+  Session session(config, dataset);
+  for (int i = 0; i < 6; ++i) session.step();
+  EXPECT_NE(session.network().first_bad_parameter(), "");
+  EXPECT_TRUE(measured(session).empty());
+  EXPECT_TRUE(session.block_rates().empty());
 }
 
 }  // namespace

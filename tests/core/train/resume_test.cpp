@@ -82,6 +82,13 @@ TEST(Resume, DrawnStepsGoOnBitForBit) {
   expect_same_end(resumed_config("block_skip:rescale=true"));
 }
 
+// Measured after the fourth of 42 steps: before, at and behind a checkpoint.
+TEST(Resume, MeasuredRatesGoOnBitForBit) {
+  auto config = resumed_config("block_skip:rescale=true");
+  config.schedule = make_schedule("random_steps:p=0.4,rates=sensitivity");
+  expect_same_end(config);
+}
+
 TEST(Resume, FrozenLayersStayFrozen) {
   auto config = resumed_config("freeze_layers");
   config.schedule = make_schedule("freeze_layers:layers=2,from=0.1,until=0.3");
