@@ -7,6 +7,7 @@
 #include <ATen/ops/mul.h>
 #include <ATen/ops/zeros.h>
 
+#include "kernels/example_rows.h"
 #include "kernels/gpu/start.h"
 #include "kernels/kernel.h"
 #include "kernels/loop_memory.h"
@@ -153,10 +154,22 @@ at::Tensor put_back(const at::Tensor& part, int64_t dim, const Sampled& plan, co
     const auto channels = result_sizes(problem_of(o))[1];
     return put_channels(part, plan.index, plan.scale, channels);
   }
+  if (plan.axis == Axis::kExamples) {
+    return put_examples(plan.scale.defined() ? times(part, along(plan.scale, dim)) : part,
+                        plan.index, o.input_sizes[0]);
+  }
   auto whole = zeros_of_result(o);
   whole.index_copy_(dim, plan.index,
                     plan.scale.defined() ? times(part, along(plan.scale, dim)) : part);
   return whole;
+}
+
+// The sampled slices of x, dY or the result of the forward product.
+at::Tensor take_from_map(const at::Tensor& map, int64_t dim, const Sampled& plan,
+                         const at::Tensor& factor = {}) {
+  if (plan.axis != Axis::kExamples) return take(map, dim, plan.index, factor);
+  const auto taken = take_examples(map, plan.index);
+  return factor.defined() ? times(taken, along(factor, 0)) : taken;
 }
 
 // The exact product of the sampled slices, put back among zeros where the result carries the axis.
@@ -170,7 +183,7 @@ at::Tensor gathered_product(const Sampled& plan, const Operands& o) {
                            k != o.input_sizes[1];
   if (o.product == Product::kDataGradient) part.x = at::Tensor();  // its sizes are enough
   if (place.x >= 0) {
-    if (part.x.defined() && !x_is_sample) part.x = take(o.x, place.x, plan.index);
+    if (part.x.defined() && !x_is_sample) part.x = take_from_map(o.x, place.x, plan);
     part.input_sizes[static_cast<size_t>(place.x)] = k;
   }
   const int64_t dim = result_dim(plan, o);
@@ -179,7 +192,7 @@ at::Tensor gathered_product(const Sampled& plan, const Operands& o) {
   const auto on = [&](bool smaller) { return dim < 0 && smaller ? plan.scale : at::Tensor(); };
   if (place.w >= 0) part.w = take(o.w, place.w, plan.index, on(true));
   if (place.y >= 0 && o.dy.defined()) {
-    part.dy = take(o.dy, place.y, plan.index, on(place.w < 0));
+    part.dy = take_from_map(o.dy, place.y, plan, on(place.w < 0));
   }
   auto result = run(Dense{}, part);
   return dim < 0 ? result : put_back(result, dim, plan, o);
