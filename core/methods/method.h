@@ -17,6 +17,7 @@
 #include "base/params.h"
 #include "base/registry.h"
 #include "core/config/catalogue.h"
+#include "core/methods/alive_rows.h"
 #include "kernels/operands.h"
 #include "kernels/plan.h"
 #include "kernels/select/magnitude_visitor.h"
@@ -42,6 +43,8 @@ struct MethodCall {
   // Gradients only: the answer to the method's `look`, after all of dY was seen; null if nobody
   // looked.
   const SeenGradient* seen = nullptr;
+  // Gradients only: the examples outside of which dY is zero; null: unknown.
+  const AliveRows* alive = nullptr;
   // Gradients only: whether the method may overwrite dY, as nobody else reads it any more.
   bool may_overwrite = false;
   // Gradients only: the loss scale, [] float on the gradients' device; undefined: 1. Every gradient
@@ -91,6 +94,15 @@ class Method {
   // Whether the weight gradient carries no information from any example and can be left out. If
   // other ranks train the network too, the mean is over the ranks that have computed the gradient.
   virtual bool abstains() const { return false; }
+
+  // Set by a method that leaves out whole examples and lets no batch norm bring them back. It is
+  // the share of the examples that the method keeps. An example whose gradient is zero behind a
+  // norm is then zero before it, too.
+  virtual std::optional<double> drops_examples() const { return std::nullopt; }
+
+  // Whether the gradient of a residual block's output is sampled, too. `plan` is then asked for a
+  // data gradient of which only dY is given. Only a Sampled plan over the examples counts.
+  virtual bool samples_blocks() const { return false; }
 
   // Used for methods that stop blocks (MethodInfo::stops_blocks). The factor on the gradient of a
   // kept branch, if it is stopped at the share `chance` of the steps.

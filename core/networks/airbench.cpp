@@ -83,7 +83,7 @@ class AirbenchGroup final : public torch::nn::Module {
     const auto second = [&] { return norm2_->gelu(conv2_(first)); };
     if (!branch_) return second();
     const auto y = branch_->part([&] { return conv3_(second()); });
-    return norm3_->add_gelu(y, first, branch_->in_effect());
+    return branch_->sum(norm3_->add_gelu(y, first, branch_->in_effect()));
   }
 
  private:

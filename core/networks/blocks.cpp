@@ -73,7 +73,7 @@ Bottleneck::Bottleneck(const BlockShape& s)
 at::Tensor Bottleneck::forward(const at::Tensor& x) {
   const auto residual = shortcut_(x);
   const auto y = branch_->part([&] { return conv3_.convolved(conv2_.relu(conv1_.relu(x))); });
-  return conv3_.add_relu(y, residual, branch_->in_effect());
+  return branch_->sum(conv3_.add_relu(y, residual, branch_->in_effect()));
 }
 
 }  // namespace approx

@@ -40,7 +40,7 @@ class ResNetBasicBlock final : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x) {
     const auto residual = shortcut_(x);
     const auto y = branch_->part([&] { return conv2_.convolved(conv1_.relu(x)); });
-    return conv2_.add_relu(y, residual, branch_->in_effect());
+    return branch_->sum(conv2_.add_relu(y, residual, branch_->in_effect()));
   }
 
  private:

@@ -36,9 +36,11 @@ class ResNet9 final : public Network {
 
   at::Tensor forward(at::Tensor x) override {
     x = conv2_.relu(conv1_.relu(x));
-    x = block1_->output([&] { return block1_conv2_.relu(block1_conv1_.relu(x)); }) + x;
+    x = block1_->sum(block1_->output([&] { return block1_conv2_.relu(block1_conv1_.relu(x)); }) +
+                     x);
     x = at::max_pool2d(conv3_.relu(x), 2);
-    x = block2_->output([&] { return block2_conv2_.relu(block2_conv1_.relu(x)); }) + x;
+    x = block2_->sum(block2_->output([&] { return block2_conv2_.relu(block2_conv1_.relu(x)); }) +
+                     x);
     return linear_(conv4_.relu(x).amax({2, 3})) * 0.2;
   }
 

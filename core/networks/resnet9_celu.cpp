@@ -45,10 +45,12 @@ class ResNet9Celu final : public Network {
   at::Tensor forward(at::Tensor x) override {
     x = prep_.celu(whiten_(x));
     x = layer1_.pooled_celu(x);
-    x = layer1_res_->output([&] { return layer1_res2_.celu(layer1_res1_.celu(x)); }) + x;
+    x = layer1_res_->sum(
+        layer1_res_->output([&] { return layer1_res2_.celu(layer1_res1_.celu(x)); }) + x);
     x = layer2_.pooled_celu(x);
     x = layer3_.pooled_celu(x);
-    x = layer3_res_->output([&] { return layer3_res2_.celu(layer3_res1_.celu(x)); }) + x;
+    x = layer3_res_->sum(
+        layer3_res_->output([&] { return layer3_res2_.celu(layer3_res1_.celu(x)); }) + x);
     return linear_(at::max_pool2d(x, {x.size(2), x.size(3)}).flatten(1)) / 16;
   }
 

@@ -31,7 +31,7 @@ class BasicBlockImpl : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x) {
     const auto residual = shortcut(x);
     const auto y = branch_->part([&] { return conv2_(norm1_->relu(conv1_(x))); });
-    return norm2_->add_relu(y, residual, branch_->in_effect());
+    return branch_->sum(norm2_->add_relu(y, residual, branch_->in_effect()));
   }
 
  private:

@@ -40,7 +40,7 @@ class PreActivationBlock final : public torch::nn::Module {
     const auto active = shortcut_ ? normalised() : branch_->part(normalised);
     const auto y = branch_->output(
         [&] { return conv2_(at::dropout(norm2_->relu(conv1_(active)), dropout_, is_training())); });
-    return y.add_(shortcut_ ? shortcut_(active) : x);
+    return branch_->sum(y.add_(shortcut_ ? shortcut_(active) : x));
   }
 
  private:

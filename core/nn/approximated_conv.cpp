@@ -87,6 +87,11 @@ class ApproximatedConvBackward final : public torch::autograd::Node, public Grad
     return shown_.get();
   }
 
+  std::optional<double> drops_examples() const override {
+    const auto* method = slot.orders.of(Product::kDataGradient);
+    return method == nullptr ? std::nullopt : method->drops_examples();
+  }
+
   torch::autograd::variable_list apply(torch::autograd::variable_list&& gradients) override {
     torch::autograd::variable_list result(3);
     const auto& dy = gradients[0];

@@ -44,6 +44,11 @@ class BranchImpl : public torch::nn::Module {
     return scaled(part(branch));
   }
 
+  // Returns y, the output of the block: branch and shortcut together. If the method of the last
+  // layer's data gradient samples blocks (Method::samples_blocks), the gradient of y is sampled
+  // before it enters both.
+  at::Tensor sum(at::Tensor y) const;
+
  private:
   // y, whose gradient is multiplied by the scale in effect.
   at::Tensor scaled(at::Tensor y) const;

@@ -3,6 +3,8 @@
 
 #include <torch/csrc/autograd/function.h>
 
+#include <optional>
+
 #include "kernels/norm/gradient_visitor.h"
 
 namespace approx {
@@ -17,6 +19,9 @@ class GradientReader {
   // visitor may overwrite the gradient. It is therefore null unless that gradient is the node's
   // whole incoming gradient. Call it once a pass. The visitor lives as long as the node.
   virtual GradientVisitor* visitor(const torch::autograd::Node& writer) = 0;
+
+  // Method::drops_examples() of the node's data gradient.
+  virtual std::optional<double> drops_examples() const = 0;
 };
 
 }  // namespace approx

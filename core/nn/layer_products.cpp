@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/nn/alive_rows.h"
 #include "core/nn/layer_number.h"
 #include "core/nn/phases.h"
 #include "kernels/dense/forward.h"
@@ -54,6 +55,15 @@ at::Tensor computed(const LayerSlot& slot, const Plan& plan, const Operands& ope
     use->host_kept += entries;
   }
   return std::move(finished.result);
+}
+
+// Notes on a data gradient which examples it has, for a method that drops the others.
+void note_examples(const at::Tensor& dx, const Plan& plan, const Method& method) {
+  const auto ratio = method.drops_examples();
+  const auto* sampled = std::get_if<Sampled>(&plan);
+  if (ratio && sampled != nullptr && sampled->axis == Axis::kExamples) {
+    note_alive_rows(dx, {sampled->index, *ratio});
+  }
 }
 
 Operands forward_operands(const at::Tensor& x, const at::Tensor& w, const Geometry& geometry) {
@@ -134,6 +144,7 @@ std::array<at::Tensor, 3> gradient_products(const LayerSlot& slot, GradientCall 
   const auto planned = [&] {
     auto call = gradient_call(slot, asked.layer, operands.product, asked.forward);
     call.seen = asked.seen;
+    call.alive = alive_rows(operands.dy);
     call.may_overwrite = asked.may_overwrite;
     auto* method = slot.orders.of(operands.product);
     if (method == planner) return computed(slot, *common, operands, call);
@@ -143,7 +154,11 @@ std::array<at::Tensor, 3> gradient_products(const LayerSlot& slot, GradientCall 
       planner = method;
       common = plan;
     }
-    return computed(slot, plan, operands, call);
+    auto computed_product = computed(slot, plan, operands, call);
+    if (operands.product == Product::kDataGradient) {
+      note_examples(computed_product, plan, *method);
+    }
+    return computed_product;
   };
 
   operands.product = Product::kDataGradient;

@@ -3,10 +3,14 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/functions/utils.h>
 
+#include <optional>
+
 #include "base/error.h"
+#include "core/nn/alive_rows.h"
 #include "core/nn/branch.h"
 #include "core/nn/gradient_reader.h"
 #include "core/nn/phases.h"
+#include "kernels/example_rows.h"
 #include "kernels/norm/fused_norm.h"
 
 namespace approx {
@@ -50,8 +54,7 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
                   "without create_graph");
     }
     const PhaseScope phase(Phase::kNormalisation);
-    const auto found =
-        call.statistics.size() == 1 ? of_one_part(gradients[0]) : of_several_parts(gradients[0]);
+    const auto found = gradients_of(gradients[0]);
     if (call.scale != 1) {
       found.dweight.mul_(call.scale);
       found.dbias.mul_(call.scale);
@@ -72,6 +75,55 @@ class FusedBatchNormBackward final : public torch::autograd::Node {
   NormCall call;
 
  private:
+  NormGradients gradients_of(const at::Tensor& dy) {
+    const bool one_part = call.statistics.size() == 1;
+    const auto rows = rows_that_stay(dy);
+    if (!rows) return one_part ? of_one_part(dy) : of_several_parts(dy);
+    // All ranks must take part in the means.
+    if (one_part && call.ranks == nullptr && rows->index.numel() > 0) {
+      return of_examples(dy, *rows);
+    }
+    auto found = one_part ? of_one_part(dy) : of_several_parts(dy);
+    found.dx = with_others_zero(take_examples(found.dx, rows->index), *rows, dy.size(0));
+    return found;
+  }
+
+  // The examples that have a gradient before the norm, if a method drops the others; nothing: all.
+  std::optional<AliveRows> rows_that_stay(const at::Tensor& dy) {
+    if (const auto* noted = alive_rows(dy)) return *noted;
+    const auto* reader = dynamic_cast<GradientReader*>(next_edge(0).function.get());
+    if (reader == nullptr || !reader->drops_examples()) return std::nullopt;
+    // No method has chosen these, so the layer before still samples them.
+    AliveRows found{nonzero_examples(dy), /*ratio=*/1};
+    if (found.index.numel() == dy.size(0)) return std::nullopt;
+    return found;
+  }
+
+  static at::Tensor with_others_zero(const at::Tensor& part, const AliveRows& rows,
+                                     int64_t examples) {
+    auto whole = put_examples(part, rows.index, examples);
+    note_alive_rows(whole, rows);
+    return whole;
+  }
+
+  // Works on the examples that stay alone. The others add nothing to the sums, and the means are
+  // over all examples.
+  NormGradients of_examples(const at::Tensor& dy, const AliveRows& rows) {
+    const auto examples_of = [&rows](const at::Tensor& whole) {
+      return whole.defined() ? take_examples(whole, rows.index) : whole;
+    };
+    const int64_t all = dy.size(0);
+    const double share = static_cast<double>(rows.index.numel()) / static_cast<double>(all);
+    const auto& [mean, variance, inverse_deviation] = call.statistics.front();
+    auto found = norm_backward(
+        examples_of(dy), examples_of(kept.unpack(shared_from_this())), examples_of(x.unpack()),
+        scaled_gamma(), bias.unpack(), mean, inverse_deviation, call.tail, /*visitor=*/nullptr,
+        /*variant=*/{}, [share](const at::Tensor& sums) { sums.mul_(share); });
+    found.dx = with_others_zero(found.dx, rows, all);
+    if (found.dresidual.defined()) found.dresidual = with_others_zero(found.dresidual, rows, all);
+    return found;
+  }
+
   NormGradients of_one_part(const at::Tensor& dy) {
     // The layer before, if it is one that looks at its gradient.
     auto* reader = dynamic_cast<GradientReader*>(next_edge(0).function.get());

@@ -91,6 +91,9 @@ Known parsed(std::string_view given) {
   TORCH_CHECK_VALUE(dynamic_cast<const FreezingMethod*>(&method) == nullptr, text,
                     ": ends the backward pass of a network, of which a layer knows nothing; set "
                     "requires_grad = False on its first modules instead");
+  TORCH_CHECK_VALUE(!method.drops_examples(), text,
+                    ": keeps examples out of batch norms, of which a layer knows nothing; use "
+                    "norm=resample, or a training of the approxtrain program");
   TORCH_CHECK_VALUE(method.memory() == nullptr, text,
                     ": remembers earlier steps, which an operator without state cannot; use it "
                     "in a training of the approxtrain program");

@@ -87,6 +87,7 @@ def test_bad_input_is_one_line_and_changes_nothing():
     refuses(ValueError, "msbp.*remembers", "msbp")
     refuses(ValueError, "block_skip.*residual branches", "block_skip")
     refuses(ValueError, "freeze_layers.*requires_grad = False", "freeze_layers")
+    refuses(ValueError, "vcas:norm=drop.*norm=resample", "vcas:norm=drop")
     refuses(ValueError, "names no approximation", "mixed")
     refuses(ValueError, "^3: zero approximates weight_gradient, the schedule asks for data", "zero",
             schedule="slice:layers=2,products=data_gradient")

@@ -18,7 +18,7 @@ METHODS = ["exact", "zero", "random", "topk_position:k=2", "crs:ratio=0.5,mix=0.
            "sdgp:n=2,m=4,rank=magnitude,rescale=sample_channel", "meprop:k=30,per=example",
            "topk_crs:ratio=0.5,mode=backward", "crs:mode=weight_gradient",
            "bernoulli_crs:mode=black_box", "nm_unbiased", "wta_crs:ratio=0.5",
-           "gradient_filter:r=2"]
+            "gradient_filter:r=2", "vcas:ratio=0.5,weight_ratio=0.5"]
 
 
 def tensors(*sizes, seed=0):
@@ -314,6 +314,8 @@ class Behaviour(unittest.TestCase):
             (lambda: ops.conv2d(x, w, None, 1, 1, 1, 1, "crs:ratio=2", 0), ValueError, "ratio"),
             (lambda: ops.conv2d(x, w, None, 1, 1, 1, 1, "", 0), ValueError, "name"),
             (lambda: ops.conv2d(x, w, None, 1, 1, 1, 1, "msbp", 0), ValueError, "remembers"),
+            (lambda: ops.conv2d(x, w, None, 1, 1, 1, 1, "vcas:norm=drop", 0), ValueError,
+             "norm=resample"),
             (lambda: ops.conv2d(x[0], w, None, 1, 1, 1, 1, "crs", 0), ValueError, "N,C,H,W"),
             (lambda: ops.conv2d(x, w[:, :2], None, 1, 1, 1, 1, "crs", 0), ValueError, "fit"),
             (lambda: ops.conv2d(x, w, None, [1, 0], 1, 1, 1, "crs", 0), ValueError, "stride"),

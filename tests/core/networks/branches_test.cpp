@@ -47,6 +47,17 @@ class PlainNetwork {
     const auto bias = of_.find("linear.bias");
     return at::linear(x, of_.at("linear.weight"), bias == of_.end() ? at::Tensor() : bias->second);
   }
+  // The output of a block, whose gradient has the factors of `of_examples`, [N], if there are any.
+  at::Tensor sum(at::Tensor y) const {
+    if (of_examples.defined()) {
+      y.register_hook([factor = of_examples.view({-1, 1, 1, 1})](const at::Tensor& gradient) {
+        return gradient * factor;
+      });
+    }
+    return y;
+  }
+  at::Tensor of_examples;
+
   bool has(const std::string& name) const { return of_.contains(name + ".weight"); }
 
   // The output of a block's branch, as it goes into the sum.
@@ -79,7 +90,7 @@ at::Tensor plain_resnet14(const PlainNetwork& p, at::Tensor x) {
       auto shortcut = x.slice(2, 0, c10::nullopt, stride).slice(3, 0, c10::nullopt, stride);
       const int64_t more = y.size(1) - x.size(1);
       shortcut = at::constant_pad_nd(shortcut, {0, 0, 0, 0, more / 2, more - more / 2});
-      x = at::relu(p.branch(name, y) + shortcut);
+      x = p.sum(at::relu(p.branch(name, y) + shortcut));
     }
   }
   return p.linear(x.mean({2, 3}));
@@ -105,7 +116,7 @@ at::Tensor plain_projected(const PlainNetwork& p, at::Tensor x, const std::vecto
       }
       const auto shortcut =
           p.has(name + ".shortcut") ? p.conv_norm(name + ".shortcut", x, stride) : x;
-      x = at::relu(p.branch(name, y) + shortcut);
+      x = p.sum(at::relu(p.branch(name, y) + shortcut));
     }
   }
   return p.linear(x.mean({2, 3}));
@@ -130,7 +141,7 @@ at::Tensor plain_wide_resnet(const PlainNetwork& p, at::Tensor x) {
       const auto inner = at::relu(p.norm(name + ".norm2", p.conv(name + ".conv1", active, stride)));
       const auto y = p.conv(name + ".conv2", inner);
       const bool projects = p.has(name + ".shortcut");
-      x = p.branch(name, y) + (projects ? p.conv(name + ".shortcut", active, stride) : x);
+      x = p.sum(p.branch(name, y) + (projects ? p.conv(name + ".shortcut", active, stride) : x));
     }
   }
   return p.linear(at::relu(p.norm("norm", x)).mean({2, 3}));
@@ -141,9 +152,9 @@ at::Tensor plain_resnet9(const PlainNetwork& p, at::Tensor x) {
     return at::relu(p.conv_norm(name, in, stride));
   };
   x = relu("conv2", relu("conv1", x), 2);
-  x = p.branch("block1", relu("block1_conv2", relu("block1_conv1", x))) + x;
+  x = p.sum(p.branch("block1", relu("block1_conv2", relu("block1_conv1", x))) + x);
   x = at::max_pool2d(relu("conv3", x), 2);
-  x = p.branch("block2", relu("block2_conv2", relu("block2_conv1", x))) + x;
+  x = p.sum(p.branch("block2", relu("block2_conv2", relu("block2_conv1", x))) + x);
   const auto& w = p.tensors().at("conv4.weight");
   x = at::relu(p.norm("conv4_norm", at::conv2d(x, w)));
   return p.linear(x.amax({2, 3})) * 0.2;
@@ -156,9 +167,9 @@ at::Tensor plain_resnet9_celu(const PlainNetwork& p, at::Tensor x) {
   };
   x = celu("prep", p.conv("whiten", x));
   x = celu("layer1", x, true);
-  x = p.branch("layer1_res", celu("layer1_res2", celu("layer1_res1", x))) + x;
+  x = p.sum(p.branch("layer1_res", celu("layer1_res2", celu("layer1_res1", x))) + x);
   x = celu("layer3", celu("layer2", x, true), true);
-  x = p.branch("layer3_res", celu("layer3_res2", celu("layer3_res1", x))) + x;
+  x = p.sum(p.branch("layer3_res", celu("layer3_res2", celu("layer3_res1", x))) + x);
   return p.linear(at::max_pool2d(x, {x.size(2), x.size(3)}).flatten(1)) / 16;
 }
 
@@ -172,7 +183,7 @@ at::Tensor plain_airbench(const PlainNetwork& p, at::Tensor x) {
     };
     x = at::gelu(norm("norm1", at::max_pool2d(p.conv(name("conv1"), x), 2)));
     const auto second = at::gelu(norm("norm2", p.conv(name("conv2"), x)));
-    x = at::gelu(p.branch(group, norm("norm3", p.conv(name("conv3"), second))) + x);
+    x = p.sum(at::gelu(p.branch(group, norm("norm3", p.conv(name("conv3"), second))) + x));
   }
   return p.linear(at::max_pool2d(x, {x.size(2), x.size(3)}).flatten(1)) / 9;
 }
@@ -299,6 +310,96 @@ TEST_P(Branches, AreWholeInEvaluation) {
       EXPECT_TRUE(at::equal(item.value().grad(), wanted)) << item.key();
     }
   }
+}
+
+// Samples the same examples of every block, and of no layer by itself.
+class SomeExamples final : public Method {
+ public:
+  Plan plan(const Operands& o, const MethodCall& call) override {
+    if (o.w.defined()) return Dense{};
+    EXPECT_EQ(o.product, Product::kDataGradient);
+    EXPECT_NE(call.rng.stream, 0u) << "a stream of its own";
+    ++blocks;
+    return Sampled{.axis = Axis::kExamples,
+                   .index = at::tensor({1, 2, 4, 7}, at::kLong),
+                   .scale = at::tensor({2.0F, 0.5F, 1.0F, 3.0F})};
+  }
+  bool samples_blocks() const override { return true; }
+
+  int64_t blocks = 0;
+};
+
+// The gradient of a block's output is sampled before it enters branch and shortcut.
+TEST_P(Branches, HaveASampledGradientOfTheirSum) {
+  for (const bool best : {true, false}) {
+    const auto network = made();
+    choose_operators(*network, best ? OperatorSet::kBest : OperatorSet::kLibrary);
+    const auto type = best ? at::kFloat : at::kDouble;
+    network->to(type);
+    SomeExamples method;
+    for (auto* branch : network->branches()) {
+      auto& methods = branch->layers().back()->slot.orders.methods;
+      methods[static_cast<size_t>(Product::kDataGradient)] = &method;
+    }
+    const auto x = images();
+    PlainNetwork plain(*network, {}, 1);
+    plain.of_examples = at::tensor({0, 2, 0, 0, 0, 0, 0, 0}, at::kDouble);
+    plain.of_examples[2] = 0.5, plain.of_examples[4] = 1, plain.of_examples[7] = 3;
+    loss_of(network->forward(x.to(type))).backward();
+    EXPECT_EQ(method.blocks, static_cast<int64_t>(network->branches().size()));
+    loss_of(GetParam().forward(plain, x.to(at::kDouble))).backward();
+    for (const auto& item : network->named_parameters()) {
+      SCOPED_TRACE(fmt::format("{} best={}", item.key(), best));
+      const auto& gradient = plain.tensors().at(item.key()).grad();
+      ASSERT_EQ(item.value().grad().defined(), gradient.defined());
+      if (gradient.defined()) {
+        EXPECT_LT(relative_distance(item.value().grad(), gradient), best ? 0.1 : 1e-6);
+      }
+    }
+    // In evaluation nothing is sampled.
+    network->eval();
+    method.blocks = 0;
+    loss_of(network->forward(x.to(type))).backward();
+    EXPECT_EQ(method.blocks, 0);
+  }
+}
+
+// The examples that have a gradient at the output of the first layer.
+int64_t examples_at_the_stem(const std::string& text, const std::string& name, int64_t size) {
+  const auto network = make_network(name, {3, size, 10}, /*seed=*/2);
+  network->train();
+  const auto method = make_method(text);
+  const auto layers = network->layers();
+  for (auto* layer : layers) {
+    if (!layer->info.is_conv()) continue;  // whose sample all blocks would have
+    layer->slot.orders.seed = 4;
+    for (const auto product : {Product::kDataGradient, Product::kWeightGradient}) {
+      layer->slot.orders.methods[static_cast<size_t>(product)] = method.get();
+    }
+  }
+  layers.front()->probing = true;
+  at::manual_seed(3);
+  const auto x = at::randn({32, 3, size, size}).contiguous(at::MemoryFormat::ChannelsLast);
+  at::cross_entropy_loss(network->forward(x), at::arange(32, at::kLong).remainder(10)).backward();
+  const auto& dy = layers.front()->probe.dy;
+  return dy.ne(0).flatten(1).any(1).sum().item<int64_t>();
+}
+
+// Which examples have a gradient at the first layer of a residual network: a sample of them where
+// blocks are sampled and norms drop, and else all.
+TEST(SampledBlocks, HandTheirExamplesDown) {
+  for (const auto& [name, size] :
+       std::vector<std::pair<std::string, int64_t>>{{"resnet14", 16},
+                                                    {"resnet18:form=cifar", 16},
+                                                    {"wide_resnet:depth=16,width=1", 16},
+                                                    {"resnet9:width=8", 16}}) {
+    SCOPED_TRACE(name);
+    const auto dropped = examples_at_the_stem("vcas:ratio=0.25,norm=drop", name, size);
+    EXPECT_GT(dropped, 0);
+    EXPECT_LT(dropped, 20);
+    EXPECT_EQ(examples_at_the_stem("vcas:ratio=0.25", name, size), 32);
+  }
+  EXPECT_EQ(examples_at_the_stem("vcas:ratio=0.25,norm=drop,blocks=false", "resnet14", 16), 32);
 }
 
 // The nodes of a graph by their names.

@@ -45,6 +45,7 @@ const std::map<std::string, Everything>& of_each_method() {
       {"topk_position", {"topk_position:k=64,scale=none", kEveryStep}},  // maps of up to 8x8
       {"topk_weights", {"topk_weights:ratio=1", kEveryStep}},
       {"uniform_crs", {"uniform_crs:ratio=1", kEveryStep}},
+      {"vcas", {"vcas:ratio=1", kEveryStep}},
       {"wta_crs", {"wta_crs:ratio=1", kEveryStep}},
       {"zero", {"zero", kNever}},
   };

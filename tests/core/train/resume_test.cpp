@@ -95,6 +95,12 @@ TEST(Resume, FrozenLayersStayFrozen) {
   expect_same_end(config);
 }
 
+TEST(Resume, SampledBlocksGoOnBitForBit) {
+  auto config = resumed_config("vcas:norm=drop,weight_ratio=0.5");
+  config.network = "resnet14";
+  expect_same_end(config);
+}
+
 class EveryMethod : public ::testing::TestWithParam<const MethodEntry*> {};
 
 TEST_P(EveryMethod, GoesOnBitForBit) {
