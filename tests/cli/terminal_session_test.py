@@ -1,5 +1,6 @@
 """A session at a terminal of 80 x 24, held to the text in terminal_session.txt: what the progress
-display draws and redraws, and what is left on the screen. `--write` renews the text."""
+display draws and redraws, and what is left on the screen. The same session through pipes is held to
+it, too: lines alone. `--write` renews the text."""
 
 import os
 import re
@@ -21,6 +22,7 @@ seeds = "0-1"
 
 COMMANDS = [("--dry-run",), (), ()]  # the plan, the sweep, and nothing left to do
 TIME = re.compile(r"\b\d+(\.\d)? (ms|s)\b|\b\d+ min \d\d s\b")
+THROUGH_PIPES, AT_WORK = "\nThrough pipes:\n", "\nDrawn while runs were at work:\n"
 DRAWN = re.compile("\r([^\r\n\x1b]*)\x1b\\[K")
 
 
@@ -116,13 +118,35 @@ def session():
     return "\n".join(texts), drawn
 
 
+def session_through_pipes():
+    """The same commands where neither stream is a terminal."""
+    texts = []
+    with Folder(SWEEP) as folder:
+        for flags in COMMANDS:
+            words = ["sweep", "sweep.toml", "--db", "t.db", *flags]
+            done = subprocess.run([PROGRAM, *words], cwd=folder.path, env=folder.environment(),
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, check=False)
+            expect_equal(done.returncode, 0, f"{words}: {done.stdout}")
+            expect(all(letter.isprintable() or letter == "\n" for letter in done.stdout),
+                   f"a pipe got {done.stdout!r}")
+            # Where the machine is slow a run may say meanwhile how far it is.
+            lines = [line for line in TIME.sub("TIME", done.stdout).splitlines(keepends=True)
+                     if not re.match(r"\[\d/4\] .*step \d/5", line)]
+            texts.append(f"$ approxtrain {' '.join(words)}\n{''.join(lines)}")
+    return "\n".join(texts)
+
+
 shown, drawn = session()
+piped = session_through_pipes()
 if "--write" in sys.argv:
     with open(GOLDEN, "w", encoding="utf-8") as out:
-        out.write(shown + "\nDrawn while runs were at work:\n" + "\n".join(drawn) + "\n")
+        out.write(shown + THROUGH_PIPES + piped + AT_WORK + "\n".join(drawn) + "\n")
 with open(GOLDEN, encoding="utf-8") as golden:
-    wanted, lines = golden.read().split("\nDrawn while runs were at work:\n")
+    wanted, lines = golden.read().split(AT_WORK)
+wanted, wanted_through_pipes = wanted.split(THROUGH_PIPES)
 expect_equal(shown, wanted, "the screen")
+expect_equal(piped, wanted_through_pipes, "through pipes")
 lines = lines.splitlines()
 for number in range(1, 5):
     expect(any(frame.startswith(f"[{number}/4]") for frame in drawn), f"run {number}: {drawn}")

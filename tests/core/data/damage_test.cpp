@@ -71,7 +71,9 @@ void damage(const DataFormat& format, DamageCounts& counts) {
       ++counts.other;
     }
   }
-  if (format.has_checksum) EXPECT_GT(refused, 0) << format.name;
+  if (format.has_checksum) {
+    EXPECT_GT(refused, 0) << format.name;
+  }
   counts.refused += refused;
 }
 

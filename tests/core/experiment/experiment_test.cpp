@@ -96,7 +96,8 @@ TEST(ParseExperiment, SuggestsTheKeyThatWasMeant) {
   check("schedule = {label = \"S\", rules = [{",
         {"layers", "steps", "products", "method", "from", "until", "ranks"}, " = \"1\"}]}");
   check("schedule = {label = \"S\", ",
-        {"schedule", "rules", "matrix", "key", "products", "layers", "chance", "epochs", "rate", "rates"},
+        {"schedule", "rules", "matrix", "key", "products", "layers", "chance", "epochs", "rate",
+         "rates"},
         " = \"1\"}");
   check("schedule = {matrix = [\"1\"], ", {"label", "key", "when"}, " = \"1\"}");
   check("report = {",

@@ -36,9 +36,9 @@ inline std::vector<std::string> method_texts() {
                                     "nm_unbiased:chances=equal",
                                     "wta_crs:size=fixed",
                                     "wta_crs:mode=backward,size=fixed",
-                                     "gradient_filter:r=5",
-                                     "vcas:norm=drop",
-                                     "vcas:weight_ratio=0.5,chances=equal"};
+                                    "gradient_filter:r=5",
+                                    "vcas:norm=drop",
+                                    "vcas:weight_ratio=0.5,chances=equal"};
   for (const auto* entry : Registry<MethodEntry>::instance().all()) {
     if (!entry->stops_blocks) texts.push_back(entry->name);  // the network has no blocks
   }
