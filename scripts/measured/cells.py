@@ -35,7 +35,7 @@ def fixed(value, digits):
 def shown(row, column, digits, unit=""):
     """A cell of a report: a text as it is, a number with its interval: "1.08 [1.07, 1.09]",
     "67.05 ± 0.43", "–", "[1.33, –]" of a bound. An interval without length is left out: all runs
-    counted alike.
+    counted alike, or so nearly that whole numbers and tenths do not show it.
 
     `-` before the column turns the sign. Throws BadText where the report has no such column.
     """
@@ -55,6 +55,8 @@ def shown(row, column, digits, unit=""):
             low, high = high, low
         ends = ("–" if end is None else fixed(end, digits) for end in (low, high))
         return f"{text} [{', '.join(ends)}]" if known else f"[{', '.join(ends)}]"
+    if half is not None and digits < 2 and round(half, digits) == 0:
+        half = 0
     if not known or half == 0 or low is not None and math.isclose(low, high, rel_tol=1e-9):
         return text
     if half is not None:

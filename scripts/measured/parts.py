@@ -5,7 +5,7 @@ import subprocess
 import tomllib
 
 import pages
-from measured import gpu, products, steps, which_method
+from measured import errors, gpu, products, steps, which_method
 from measured.store import MEASURED, ROOT, named, newest_file
 
 PAGES = os.path.join(MEASURED, "pages.toml")
@@ -33,6 +33,7 @@ TABLES = {
         [*gpu.kernel_rows(store), *gpu.kernel_rows(named(also), precision)]),
     "sampled on a GPU": lambda store: gpu.sampled(gpu.kernel_rows(store)),
     "layers on a GPU": gpu.layers,
+    "errors of gradients": errors.table,
 }
 
 
