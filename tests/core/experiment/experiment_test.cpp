@@ -95,11 +95,11 @@ TEST(ParseExperiment, SuggestsTheKeyThatWasMeant) {
   check("recipe = {", recipe, " = 1}");
   check("schedule = {label = \"S\", rules = [{",
         {"layers", "steps", "products", "method", "from", "until", "ranks"}, " = \"1\"}]}");
-  check("schedule = {label = \"S\", ",
-        {"schedule", "rules", "matrix", "key", "products", "layers", "chance", "epochs", "rate",
-         "rates"},
-        " = \"1\"}");
-  check("schedule = {matrix = [\"1\"], ", {"label", "key", "when"}, " = \"1\"}");
+  const std::vector<std::string> schedule = {
+      "label", "schedule", "rules", "matrix", "key",    "when",   "layers", "steps", "products",
+      "from",  "method",   "until", "ranks",  "chance", "epochs", "rate",   "rates"};
+  check("schedule = {label = \"S\", ", schedule, " = \"1\"}");
+  check("schedule = {matrix = [\"1\"], ", schedule, " = \"1\"}");
   check("report = {",
         {"item", "kind", "rows", "columns", "value", "labels", "finding", "margin", "paper",
          "departs", "reencoded"},
