@@ -71,7 +71,9 @@ def expected_advice(rows, share_of_error):
             "iso_time_p": sign_flip_p(advantages or []),
             "iso_time_n": len(advantages or []), "iso_time_epochs": epochs,
             "iso_time_trained": trained or None, "iso_time_source": source,
-            **triple("target_speedup", target.speedup if target else (None, None, None)),
+            # By steps that were timed apart.
+            **triple("target_speedup",
+                     target.speedup if target and speedup[3] else (None, None, None)),
             "target_pct": 100 * target.share if target else None,
             "target_reached": sum(target.arrived) if target else None,
             "target_runs": len(target.times) if target else None,

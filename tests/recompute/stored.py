@@ -37,8 +37,10 @@ class Cell:
         self.run = None
         setting = dict(self.config)
         for key in ("seed", "purpose", "method", "schedule", "network", "dataset", "blocks",
-                    "block_steps", "timed_against"):
+                    "block_steps", "timed_against", "selection"):
             setting.pop(key, None)
+        # An arm is a method, a selection of examples, or both.
+        self.selection = self.config.get("selection", "")
         self.all_settings = json.dumps(setting, sort_keys=True)
         setting["recipe"] = {key: value for key, value in setting["recipe"].items()
                              if key != "learning_rate"}
@@ -48,7 +50,8 @@ class Cell:
 
     @property
     def trained(self):
-        return self.network, self.dataset, self.all_settings, self.schedule, self.method
+        return (self.network, self.dataset, self.all_settings, self.schedule, self.method,
+                self.selection)
 
     @property
     def setting(self):
@@ -72,11 +75,12 @@ class Cell:
 
     @property
     def key(self):
-        return self.network, self.dataset, self.setting, self.schedule, self.method
+        return (self.network, self.dataset, self.setting, self.schedule, self.method,
+                self.selection)
 
     @property
     def dense(self):
-        return self.method == "dense"
+        return self.method == "dense" and not self.selection
 
 
 def occasion_of(cell):
@@ -425,9 +429,9 @@ class Row:
 
     def bounds_of_runs(self):
         """(ceilings, estimates), one a timing run. Several ranks have none: they gain by what they
-        do not send, too."""
+        do not send, too, and a selection by whole examples, which layers do not count."""
         ceilings, estimates = [], []
-        if self.first.dense or self.first.config.get("ranks", 1) > 1:
+        if self.first.dense or self.first.selection or self.first.config.get("ranks", 1) > 1:
             return ceilings, estimates
         for cell in self.cells:
             run = cell.run
@@ -461,6 +465,8 @@ class Row:
         return 100 * (1 - sum(layer["macs_done"] for layer in layers) / dense) if dense else None
 
     def reductions(self, of_approximated=False, purpose="accuracy"):
+        if self.first.selection:
+            return []
         values = [self.left_out(cell, of_approximated) for cell in self.cells
                   if cell.purpose == purpose and cell.run is not None and cell.run.finished]
         return [value for value in values if value is not None]

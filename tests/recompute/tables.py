@@ -181,7 +181,7 @@ def target_rows(rows, points):
     found = []
     for row in rows:
         share = target_share(row, points)
-        if share is None or row.first.method_label.startswith(CONTROL):
+        if share is None or row.first.method_label.startswith((CONTROL, SHORTER)):
             continue
         line = TargetRow(row, share)
         if line.times:
@@ -341,9 +341,11 @@ def best_exact(row, rows, share_of_error):
     return best
 
 
-CONTROL = "dense in the time of "
+# Exact trainings that are no method: in a method's time, and of lengths that were declared.
+CONTROL, SHORTER = "dense in the time of ", "dense for "
 # What cells of equal settings may differ in.
-OF_ROW = ("recipe", "method", "schedule", "seed", "purpose", "blocks", "block_steps", "graphs")
+OF_ROW = ("recipe", "method", "selection", "schedule", "seed", "purpose", "blocks", "block_steps",
+          "graphs")
 OF_PRECISION = ("precision", "method", "schedule", "seed", "purpose", "blocks", "block_steps",
                 "graphs")
 
