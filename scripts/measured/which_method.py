@@ -418,7 +418,7 @@ HEAD = """# Which method to use
 
 {shown}
 
-*Step speedup*: over the exact step of the same precision (exact bf16 and tf32: over exact fp32).
+*Step speedup*: over the exact step of its precision (exact bf16, tf32: over fp32).
 *Loss*: exact accuracy minus the method's, points. [ ] and ±: 95 % intervals.
 ✔ yes; ✘ no; ? undecided; – not measured; \\* from two databases.{lossy}
 A verdict needs six seeds, an [enclosed](glossary.md) learning rate, and ten processes (five if
@@ -432,7 +432,7 @@ def page():
     parts = [HEAD.format(shown="Use a method where its line has ✔." if is_shown else
                          "No method is shown to pay. ✔ is exact training in another "
                          "precision.",
-                         lossy=f"\nLossy data: {', '.join(lossy)} (JPEG)." if lossy else "")]
+                         lossy=f"\nLossy (JPEG): {', '.join(lossy)}." if lossy else "")]
     for group in settings_of()["hardware"]:
         rows, missing = [], []
         for line in page_lines(group):

