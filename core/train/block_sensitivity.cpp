@@ -4,38 +4,11 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <optional>
-#include <utility>
+#include <vector>
 
-#include "core/train/generators.h"
+#include "core/train/forward_traces.h"
 
 namespace approx {
-namespace {
-
-// What forward passes in training change: running statistics, and where generators stand.
-class ForwardTraces {
- public:
-  ForwardTraces(const Network& network, at::Device device) {
-    for (const auto& buffer : network.buffers()) {
-      buffers_.emplace_back(buffer, buffer.detach().clone());
-    }
-    for (const auto& [name, generator] : generators(device)) {
-      generators_.emplace_back(generator, generator.get_state());
-    }
-  }
-
-  void remove() {
-    const at::NoGradGuard no_grad;
-    for (auto& [buffer, before] : buffers_) buffer.copy_(before);
-    for (auto& [generator, before] : generators_) generator.set_state(before);
-  }
-
- private:
-  std::vector<std::pair<at::Tensor, at::Tensor>> buffers_;
-  std::vector<std::pair<at::Generator, at::Tensor>> generators_;
-};
-
-}  // namespace
-
 std::map<std::string, double> block_sensitivities(Network& network,
                                                   const std::vector<BranchImpl*>& branches,
                                                   at::Device device,

@@ -3,7 +3,8 @@
 #include <ATen/ATen.h>
 
 #include "core/networks/network.h"
-#include "core/train/generators.h"
+#include "core/train/forward_traces.h"
+#include "core/train/scheduled_layers.h"
 
 namespace approx {
 
@@ -23,25 +24,14 @@ void OperandProbe::after_backward(Network& network) {
 
 LayerOperands record_exact_pass(Session& session) {
   auto& network = session.network();
-  // The next step fills its slots anew, but for what the network says of a layer.
-  for (auto* layer : network.layers()) {
-    layer->slot = {};
-    layer->slot.orders.norm_follows = layer->info.norm_follows;
-  }
-  // A forward pass in training mode moves running statistics and draws for dropout.
-  std::vector<std::pair<at::Tensor, at::Tensor>> buffers;
-  for (const auto& buffer : network.buffers()) buffers.emplace_back(buffer, buffer.clone());
-  std::vector<std::pair<at::Generator, at::Tensor>> draws;
-  for (const auto& [name, generator] : generators(network.parameters().front().device())) {
-    draws.emplace_back(generator, generator.get_state());
-  }
+  for (auto* layer : network.layers()) make_exact(*layer);
+  ForwardTraces traces(network, network.parameters().front().device());
   OperandProbe probe;
   probe.before_forward(network);
   session.next_loss().backward();
   probe.after_backward(network);
   network.zero_grad();
-  for (const auto& [buffer, before] : buffers) buffer.copy_(before);
-  for (auto& [generator, before] : draws) generator.set_state(before);
+  traces.remove();
   return probe.take();
 }
 

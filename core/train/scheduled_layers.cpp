@@ -10,6 +10,11 @@
 
 namespace approx {
 
+void make_exact(Layer& layer) {
+  layer.slot = LayerSlot{};
+  layer.slot.orders.norm_follows = layer.info.norm_follows;
+}
+
 ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, uint64_t seed,
                                  World world, std::vector<BranchImpl*> branches)
     : schedule_(std::move(schedule)), seed_(seed), world_(world) {
@@ -31,8 +36,7 @@ ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, 
   }
   const size_t methods = schedule_.methods().size();
   for (auto* layer : layers) {
-    layer->slot = LayerSlot{};
-    layer->slot.orders.norm_follows = layer->info.norm_follows;
+    make_exact(*layer);
     PerLayer entry;
     entry.layer = layer;
     entry.methods.resize(methods);
@@ -52,10 +56,7 @@ std::vector<BranchImpl*> ScheduledLayers::measured_branches() const {
 }
 
 void ScheduledLayers::begin_exact() {
-  for (auto& entry : layers_) {
-    entry.layer->slot = LayerSlot{};
-    entry.layer->slot.orders.norm_follows = entry.layer->info.norm_follows;
-  }
+  for (auto& entry : layers_) make_exact(*entry.layer);
   for (auto* branch : branches_) branch->orders = {};
 }
 

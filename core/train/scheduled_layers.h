@@ -21,6 +21,10 @@
 
 namespace approx {
 
+// Lets a layer compute exactly and count nothing, until a step gives it orders. The layer
+// still knows whether a norm follows.
+void make_exact(Layer& layer);
+
 class ScheduledLayers {
  public:
   // Throws Error(kUsage) if a schedule that tells ranks apart has a method with a memory: a
