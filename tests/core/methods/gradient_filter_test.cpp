@@ -122,7 +122,7 @@ TEST(GradientFilter, KeepsTheSumOfADataGradientOfOneTap) {
   }
 }
 
-// Of maps whose entries are all equal, every tap of dW is exact but for what padding leaves out.
+// Where all entries of a map are equal, every tap of dW is exact but for what padding leaves out.
 TEST(GradientFilter, KeepsWeightGradientsOfEqualEntries) {
   for (const int64_t stride : {1, 2}) {
     auto o = random_operands(

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/methods/method.h"
+#include "tests/core/methods/error_of_draws.h"
 #include "tests/reference.h"
 #include "tests/testing.h"
 
@@ -273,19 +274,10 @@ TEST(Vcas, TheSecondSampleIsUnbiasedAndLeavesConvolutionsAlone) {
   constexpr int kDraws = 4000;
   auto o = uneven_batch(10, 4, /*size=*/1);
   o.product = Product::kWeightGradient;
-  const auto exact = reference::product(o).tensor();
   for (const auto* text : {"vcas:ratio=0.6,weight_ratio=0.5", "vcas:ratio=1,weight_ratio=0.4"}) {
-    const auto method = make_method(text);
-    auto sum = at::zeros_like(exact);
-    double square = 0;
-    for (uint64_t step = 0; step < kDraws; ++step) {
-      const Rng rng{.seed = 6, .step = step, .product = o.product};
-      const auto got = run(method->plan(o, {.rng = rng}), o).to(at::kDouble);
-      sum += got;
-      square += (got - exact).square().sum().item<double>();
-    }
-    EXPECT_GT(square, 0);
-    EXPECT_LT((sum / kDraws - exact).square().sum().item<double>(), 4 * square / kDraws / kDraws);
+    const auto error = error_of_draws(o, text, kDraws, /*seed=*/6);
+    EXPECT_GT(error.of_a_draw, 0);
+    EXPECT_LT(error.of_the_mean, 4 * error.of_a_draw / kDraws);
   }
   auto conv = uneven_batch(10, 4);
   conv.product = Product::kWeightGradient;

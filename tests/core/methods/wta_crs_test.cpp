@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/methods/sampling.h"
+#include "tests/core/methods/error_of_draws.h"
 #include "tests/reference.h"
 #include "tests/testing.h"
 
@@ -199,28 +200,15 @@ TEST(WtaCrs, FewPairsAreAllTaken) {
 // far below where some pairs weigh more, equal where all weigh alike.
 TEST(WtaCrs, HasAtMostTheVarianceOfCrs) {
   constexpr int kDraws = 3000;
-  const auto measured = [](const Operands& o, const std::string& text) {
-    const auto exact = reference::product(o).tensor();
-    const auto method = make_method(text);
-    auto sum = at::zeros_like(exact);
-    double square = 0;
-    for (uint64_t step = 0; step < kDraws; ++step) {
-      const Rng rng{.seed = 5, .step = step, .product = o.product};
-      const auto got = run(method->plan(o, {.rng = rng}), o).to(at::kDouble);
-      sum += got;
-      square += (got - exact).square().sum().item<double>();
-    }
-    const double bias = (sum / kDraws - exact).square().sum().item<double>();
-    return std::pair{square / kDraws, bias};
-  };
   for (const bool uneven : {true, false}) {
     auto o = uneven_examples(12, 7);
     if (!uneven) {
       const auto norms = o.dy.flatten(1).norm(2, 1) * o.x.flatten(1).norm(2, 1);
       o.dy = o.dy / norms.view({12, 1, 1, 1});
     }
-    const auto [wta, bias] = measured(o, "wta_crs:ratio=0.5");
-    const auto [crs, other] = measured(o, "crs:ratio=0.5,mode=weight_gradient");
+    const auto [wta, bias] = error_of_draws(o, "wta_crs:ratio=0.5", kDraws, /*seed=*/5);
+    const auto crs =
+        error_of_draws(o, "crs:ratio=0.5,mode=weight_gradient", kDraws, /*seed=*/5).of_a_draw;
     // The square of a mean of kDraws errors; its own spread is below its mean.
     EXPECT_LT(bias, 4 * wta / kDraws);
     if (uneven) {
