@@ -21,8 +21,7 @@ SOME, ALL = (3, 3), (1_000_000, 1_000_000)
 MOST = {"store": (60, 60), "experiment": (60, 40), "packed": (300, 2), "photo": (300, 10),
         "archive": (400, 30), "events": (300, 6)}
 aborted = []  # by a library; whether all allocations failed from one on
-# Of a command.
-KILLS = 100 if FULL else 6
+KILLS = 100 if FULL else 6  # runs of a command, with another allocation that fails in each
 
 READERS = (("--version",), ("--help",), ("list", "methods", "--format", "csv"),
            ("report", "table", "--db", "t.db"),

@@ -41,7 +41,7 @@ TEST(ExampleRows, AreThoseOfAnIndexAndComeBackAmongZeros) {
   }
 }
 
-// Those of a gradient that somebody looks at through a view.
+// A tensor or an index that is a view gives the same rows as a copy of it.
 TEST(ExampleRows, OfAPartOfATensor) {
   const auto all = at::randn({8, 6, 5, 5}).contiguous(at::MemoryFormat::ChannelsLast);
   const auto index = at::tensor({0, 3}, at::kLong);

@@ -215,7 +215,8 @@ struct Chain {
   at::Tensor x, w1, w2, gamma, beta, residual, gradient;
 };
 
-// Of a whole tensor, as a ReLU may fall on the other side.
+// The tolerance is for the distance of whole tensors: a ReLU may fall on the other side at an
+// entry.
 void expect_near(const Chain::Gradients& got, const Chain::Gradients& wanted, double tolerance) {
   const auto expected = wanted.named();
   size_t i = 0;
