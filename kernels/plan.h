@@ -7,6 +7,7 @@
 
 #include <variant>
 
+#include "kernels/quantized/rounding.h"
 #include "kernels/rng.h"
 #include "kernels/select/nm_choice.h"
 
@@ -86,6 +87,15 @@ struct Pooled {
   int64_t r = 2;  // 1 or more; a patch larger than the map is the map
 };
 
-using Plan = std::variant<Dense, Skip, Gaussian, SparseDY, PrunedDY, StructuredDY, Sampled, Pooled>;
+// The product of operands that are rounded to 8-bit integers and their scales
+// (kernels/quantized/quantized.h has the exact meaning).
+struct Quantized {
+  Scales scales = Scales::kSlices;
+  bool by_chance = true;  // rounds dY up or down by chance, so that it stays the same on average
+  Rng rng;                // of those draws; its product is that of the plan
+};
+
+using Plan = std::variant<Dense, Skip, Gaussian, SparseDY, PrunedDY, StructuredDY, Sampled, Pooled,
+                          Quantized>;
 
 }  // namespace approx

@@ -152,4 +152,12 @@ struct PlanTraits<Pooled> {
   static at::Tensor gradient(const Pooled& plan, const at::Tensor& dy);
 };
 
+template <>
+struct PlanTraits<Quantized> : LeavesGradient {
+  static constexpr std::string_view kName = "Quantized";
+  // All multiplications of the exact product stay, with shorter numbers.
+  static int64_t macs(const Quantized& /*plan*/, const Operands& o) { return dense_macs(o); }
+  static at::Tensor gradient(const Quantized& plan, const at::Tensor& dy);
+};
+
 }  // namespace approx

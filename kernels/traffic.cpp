@@ -49,6 +49,9 @@ double bytes_of(const Gaussian& /*plan*/, const Operands& o) {
 // All of both operands is read, if only to be summed.
 double bytes_of(const Pooled& /*plan*/, const Operands& o) { return exact_bytes(Sizes(o)); }
 
+// Operands are read in their own precision.
+double bytes_of(const Quantized& /*plan*/, const Operands& o) { return exact_bytes(Sizes(o)); }
+
 template <typename OfEntries>
 double bytes_of(const OfEntries& plan, const Operands& o) {
   const auto macs = static_cast<double>(plan_macs(plan, o));

@@ -50,6 +50,7 @@ struct PrunedDY;
 struct StructuredDY;
 struct Sampled;
 struct Pooled;
+struct Quantized;
 struct Operands;
 
 // The operands in memory. Null where the product has no such operand.

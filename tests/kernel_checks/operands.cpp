@@ -6,6 +6,7 @@
 #include "kernels/gaussian/gaussian.h"
 #include "kernels/pooled/pooled.h"
 #include "kernels/pruned_dy/pruned_dy.h"
+#include "kernels/quantized/quantized.h"
 #include "kernels/sampled/sampled.h"
 #include "kernels/skip/skip.h"
 
@@ -29,6 +30,7 @@ APPROX_NO_TENSORS_OF(SparseDY);
 APPROX_NO_TENSORS_OF(StructuredDY);
 APPROX_NO_TENSORS_OF(Sampled);
 APPROX_NO_TENSORS_OF(Pooled);
+APPROX_NO_TENSORS_OF(Quantized);
 APPROX_NO_TENSORS_OF(Skip);
 APPROX_NO_TENSORS(Gaussian, float)
 

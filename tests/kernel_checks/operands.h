@@ -24,6 +24,7 @@ struct SparseDY {};
 struct StructuredDY {};
 struct Sampled {};
 struct Pooled {};
+struct Quantized {};
 struct Skip {};
 struct Gaussian {};
 

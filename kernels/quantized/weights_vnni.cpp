@@ -1,0 +1,356 @@
+// The weight gradient of 8-bit integers, for processors with AVX512_VNNI.
+//
+//   dW[co, r, s, ci] = sum over pixels (n, i, j) of
+//                      dY[n, i, j, co] X[n, i stride - padding + r dilation, j ..., ci]
+//
+// Four neighbouring pixels of a row make a quad. dY is packed with the output channels in the
+// lanes. X is written out with the pixels of a channel side by side: a tap is then a shift by some
+// bytes. With a stride the columns of X are split by their remainder, so that the pixels of a tap
+// are neighbours again. A few images at a time are in the cache, and add to sums in float.
+#include <hwy/highway.h>
+
+#include "kernels/quantized/quantized.h"
+
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC_ACTUAL
+#include <algorithm>
+#include <bit>
+#include <tuple>
+#include <vector>
+
+#include "kernels/quantized/vnni.h"
+
+namespace approx::vnni {
+namespace {
+
+// A linear layer has one pixel for each example. They are taken for the pixels of one image.
+Problem with_long_rows(const Problem& problem) {
+  Problem p = problem;
+  if (p.h * p.w * p.kh * p.kw == 1 && p.ho * p.wo == 1 && p.geometry.padding == Spatial(0)) {
+    p.geometry.stride = 1;
+    p.w = p.wo = p.n;
+    p.n = 1;
+  }
+  return p;
+}
+
+}  // namespace
+
+HWY_PUSH_ATTRIBUTES(APPROX_VNNI_TARGET)
+namespace {
+
+// The integers of four pixels' vectors, as the bytes of each lane.
+APPROX_INLINE inline __m512i joined(const __m512i (&pixel)[kQuad]) {
+  const __m512i byte = _mm512_set1_epi32(0xFF);
+  __m512i quad = _mm512_and_si512(pixel[0], byte);
+  quad = _mm512_or_si512(quad, _mm512_slli_epi32(_mm512_and_si512(pixel[1], byte), 8));
+  quad = _mm512_or_si512(quad, _mm512_slli_epi32(_mm512_and_si512(pixel[2], byte), 16));
+  return _mm512_or_si512(quad, _mm512_slli_epi32(pixel[3], 24));
+}
+
+template <typename Real>
+class WeightProduct {
+ public:
+  explicit WeightProduct(const Arguments<Quantized, Real>& args)
+      : p_(with_long_rows(args.problem)),
+        args_(args),
+        draws_(args.rng),
+        panels_(panels_of(p_.co)),
+        taps_(p_.kh * p_.kw),
+        sums_rows_(p_.ci * taps_) {
+    const Geometry& g = p_.geometry;
+    quads_ = (p_.wo + kQuad - 1) / kQuad;
+    const int64_t last_column = (p_.wo - 1) * g.stride.w + (p_.kw - 1) * g.dilation.w;
+    const int64_t columns = std::max(last_column + 1, g.padding.w + p_.w);
+    // A last quad may be read, and written, behind the last column.
+    length_ = round_up(std::max((columns + g.stride.w - 1) / g.stride.w,
+                                (p_.kw - 1) * g.dilation.w / g.stride.w + quads_ * kQuad) +
+                           kQuad - 1,
+                       kQuad);
+    rows_ = std::max((p_.ho - 1) * g.stride.h + (p_.kh - 1) * g.dilation.h + 1, g.padding.h + p_.h);
+    plane_ = g.stride.w * rows_ * length_;
+    constexpr int64_t kBytes = 512 << 10, kMostPixels = 60'000;  // of which sums of 32 bits can be
+    const int64_t of_image = p_.ci * plane_ + quads_of_image() * kQuad * round_up(p_.co, kLanes);
+    images_ = std::clamp<int64_t>(std::min(kBytes / of_image, kMostPixels / (p_.ho * quads_ * 4)),
+                                  1, p_.n);
+  }
+
+  void compute(const Team& team) {
+    find_scales(team);
+    const int64_t width = round_up(p_.co, kLanes);
+    x_ = allocate<uint8_t>(images_ * p_.ci * plane_);
+    std::fill_n(x_.get(), images_ * p_.ci * plane_ + 64, uint8_t{kOffset});
+    dy_ = allocate<int8_t>(images_ * quads_of_image() * kQuad * width);
+    sums_ = allocate<float>(sums_rows_ * width);
+    std::fill_n(sums_.get(), sums_rows_ * width, 0.0F);
+    for (int64_t first = 0; first < p_.n; first += images_) {
+      add_images(first, std::min(images_, p_.n - first), team);
+    }
+    team.share(p_.co, [&](int64_t co) { write_row(co); });
+  }
+
+  static bool fits(const Problem& problem) {
+    const Problem p = with_long_rows(problem);
+    constexpr int64_t kMostPixels = 60'000;
+    return has_products() && p.one_group() && p.n * p.ho * p.wo > 0 && p.ci > 0 && p.co > 0 &&
+           p.ho * round_up(p.wo, kQuad) <= kMostPixels;
+  }
+
+ private:
+  int64_t quads_of_image() const { return p_.ho * quads_; }
+
+  // The scales of the input channels of x and of the output channels of dY.
+  void find_scales(const Team& team) {
+    const auto of_x = scales_of(args_.x, p_.h * p_.w, p_.ci, team);
+    const auto of_dy = scales_of(args_.dy, p_.ho * p_.wo, p_.co, team);
+    for (const auto& [scales, value, inverse] :
+         {std::tie(of_x, x_scale_, x_inverse_), std::tie(of_dy, dy_scale_, dy_inverse_)}) {
+      for (const auto& scale : scales) {
+        value.push_back(scale.value);
+        inverse.push_back(scale.inverse);
+      }
+    }
+  }
+
+  std::vector<Scale> scales_of(const Real* from, int64_t pixels, int64_t channels,
+                               const Team& team) const {
+    // In parts, so that a linear layer's long row has several.
+    constexpr int64_t kPart = 64;
+    const int64_t all = p_.n * pixels, parts = std::min((all + kPart - 1) / kPart, int64_t{64});
+    const auto count = static_cast<size_t>(channels);
+    std::vector<uint32_t> largest(static_cast<size_t>(parts) * count);
+    team.share(parts, [&](int64_t part) {
+      const int64_t begin = all * part / parts, end = all * (part + 1) / parts;
+      uint32_t* own = largest.data() + static_cast<size_t>(part) * count;
+      for (int64_t at = begin; at < end; at += kPart) {
+        raise_to_columns(from + at * channels, std::min(kPart, end - at), channels, own);
+      }
+    });
+    for (size_t i = count; i < largest.size(); ++i) {
+      largest[i % count] = std::max(largest[i % count], largest[i]);
+    }
+    largest.resize(count);
+    if (args_.scales == Scales::kTensor) {
+      std::ranges::fill(largest, *std::ranges::max_element(largest));
+    }
+    std::vector<Scale> scales;
+    for (const auto bits : largest) scales.push_back(Scale::of(std::bit_cast<float>(bits)));
+    return scales;
+  }
+
+  // Adds what images [first, first + count) give.
+  void add_images(int64_t first, int64_t count, const Team& team) {
+    // Rows of an image for each item, so that one image has several.
+    constexpr int64_t kItemRows = 8;
+    const int64_t of_x = (p_.h + kItemRows - 1) / kItemRows,
+                  of_dy = (p_.ho + kItemRows - 1) / kItemRows;
+    team.share(count * (of_x + of_dy), [&](int64_t item) {
+      const int64_t image = item / (of_x + of_dy), part = item % (of_x + of_dy);
+      const int64_t row = (part < of_x ? part : part - of_x) * kItemRows;
+      if (part < of_x) {
+        for (int64_t y = row; y < std::min(row + kItemRows, p_.h); ++y) {
+          write_inputs(first + image, image, y);
+        }
+      } else {
+        std::vector<float> draws;
+        for (int64_t i = row; i < std::min(row + kItemRows, p_.ho); ++i) {
+          write_outputs(first + image, image, count, i, draws);
+        }
+      }
+    });
+    std::vector<int64_t> runs;
+    for (int64_t image = 0; image < count; ++image) {
+      for (int64_t i = 0; i < p_.ho; ++i) {
+        runs.push_back(image * p_.ci * plane_ + i * p_.geometry.stride.h * length_);
+      }
+    }
+    std::vector<int32_t> offsets(static_cast<size_t>(round_up(p_.co, kLanes)));
+    for (const auto& panel : panels_) find_offsets(panel, count, offsets.data());
+    constexpr int64_t kItemTiles = 8;
+    const int64_t tiles = (sums_rows_ + kRows - 1) / kRows,
+                  items = (tiles + kItemTiles - 1) / kItemTiles;
+    team.share(static_cast<int64_t>(panels_.size()) * items, [&](int64_t item) {
+      const Panel& panel = panels_[static_cast<size_t>(item / items)];
+      const int64_t begin = item % items * kItemTiles;
+      const auto sums = allocate<int32_t>(kTileSums);
+      for (int64_t tile = begin; tile < std::min(begin + kItemTiles, tiles); ++tile) {
+        add_tile(panel, tile * kRows, count, runs, offsets.data(), sums.get());
+      }
+    });
+  }
+
+  // Row y of image n of X, as the image `index` of those in the cache.
+  void write_inputs(int64_t n, int64_t index, int64_t y) {
+    const int64_t stride = p_.geometry.stride.w, pad = p_.geometry.padding.w;
+    const Real* row = args_.x + (n * p_.h + y) * p_.w * p_.ci;
+    uint8_t* to = x_.get() + index * p_.ci * plane_ + (y + p_.geometry.padding.h) * length_;
+    const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i steps = _mm512_mullo_epi32(lane, _mm512_set1_epi32(static_cast<int>(plane_)));
+    for (int64_t c = 0; c < p_.ci; c += kLanes) {
+      const __mmask16 lanes = first_lanes(p_.ci - c);
+      const __m512 inverse = _mm512_maskz_loadu_ps(lanes, x_inverse_.data() + c);
+      for (int64_t first = 0; first < std::min(stride, p_.w); ++first) {
+        // Columns first, first + stride, ... are neighbours.
+        const int64_t phase = (first + pad) % stride;
+        uint8_t* place = to + c * plane_ + phase * rows_ * length_ + (first + pad) / stride;
+        for (int64_t j = first; j < p_.w; j += kQuad * stride, place += kQuad) {
+          __m512i pixel[kQuad];
+          for (int64_t q = 0; q < kQuad; ++q) {
+            const int64_t column = j + q * stride;
+            pixel[q] = column < p_.w ? to_nearest(load(row + column * p_.ci + c, lanes), inverse)
+                                     : _mm512_setzero_si512();
+          }
+          const __m512i quad =
+              _mm512_xor_si512(joined(pixel), _mm512_set1_epi32(static_cast<int>(0x80808080)));
+          _mm512_mask_i32scatter_epi32(place, lanes, steps, quad, 1);
+        }
+      }
+    }
+  }
+
+  // Where the quads of image `index` of `count` begin in a panel.
+  int8_t* quads_at(const Panel& panel, int64_t index, int64_t count) const {
+    return dy_.get() + (panel.first * count + index * panel.width()) * quads_of_image() * kQuad;
+  }
+
+  // Row i of image n of dY, as the image `index` of `count` in the cache.
+  void write_outputs(int64_t n, int64_t index, int64_t count, int64_t i,
+                     std::vector<float>& draws) {
+    const int64_t first = (n * p_.ho + i) * p_.wo * p_.co;
+    const Real* row = args_.dy + first;
+    const float* uniform = nullptr;
+    if (args_.by_chance) {
+      draws.resize(static_cast<size_t>(p_.wo * p_.co + 128));
+      for (int64_t at = 0; at < first % 4 + p_.wo * p_.co; at += 64) {
+        __m512 of_words[4];
+        draws_.uniform(static_cast<uint32_t>((first + at) / 4), of_words);
+        for (int64_t v = 0; v < 4; ++v) {
+          _mm512_storeu_ps(draws.data() + at + v * kLanes, of_words[v]);
+        }
+      }
+      uniform = draws.data() + first % 4;
+    }
+    for (const auto& panel : panels_) {
+      int8_t* to = quads_at(panel, index, count) + i * quads_ * kQuad * panel.width();
+      for (int64_t c = 0; c < panel.width(); c += kLanes) {
+        const int64_t channel = panel.first + c;
+        const __mmask16 lanes = first_lanes(panel.columns - c);
+        const __m512 inverse = _mm512_maskz_loadu_ps(lanes, dy_inverse_.data() + channel);
+        for (int64_t quad = 0; quad < quads_; ++quad) {
+          __m512i pixel[kQuad];
+          for (int64_t q = 0; q < kQuad; ++q) {
+            const int64_t column = quad * kQuad + q, at = column * p_.co + channel;
+            if (column >= p_.wo) {
+              pixel[q] = _mm512_setzero_si512();
+            } else if (uniform == nullptr) {
+              pixel[q] = to_nearest(load(row + at, lanes), inverse);
+            } else {
+              pixel[q] = by_chance(load(row + at, lanes), inverse,
+                                   _mm512_maskz_loadu_ps(lanes, uniform + at));
+            }
+          }
+          _mm512_store_si512(to + (quad * panel.width() + c) * kQuad, joined(pixel));
+        }
+      }
+    }
+  }
+
+  // What the offset of X adds to each column: the product with an X of nothing but offsets.
+  void find_offsets(const Panel& panel, int64_t count, int32_t* offsets) const {
+    const std::vector<uint8_t> zeros(static_cast<size_t>(quads_ * kQuad), uint8_t{kOffset});
+    const std::vector<int64_t> same(static_cast<size_t>(count * p_.ho), 0);
+    const auto sums = allocate<int32_t>(kTileSums);
+    Rows rows{{}, same.data(), count * p_.ho, quads_};
+    std::ranges::fill(rows.row, zeros.data());
+    kMultiply[panel.vectors - 1](rows, quads_at(panel, 0, count), sums.get());
+    std::copy_n(sums.get(), panel.width(), offsets + panel.first);
+  }
+
+  // Six rows of sums: input channel by input channel, tap by tap.
+  void add_tile(const Panel& panel, int64_t first, int64_t count, const std::vector<int64_t>& runs,
+                const int32_t* offsets, int32_t* sums) {
+    const Geometry& g = p_.geometry;
+    Rows rows{{}, runs.data(), static_cast<int64_t>(runs.size()), quads_};
+    const int64_t own = std::min(kRows, sums_rows_ - first);
+    for (int64_t r = 0; r < kRows; ++r) {
+      const int64_t at = first + std::min(r, own - 1), ci = at / taps_, tap = at % taps_;
+      const int64_t down = tap / p_.kw * g.dilation.h, across = tap % p_.kw * g.dilation.w;
+      rows.row[r] = x_.get() + ci * plane_ + (across % g.stride.w * rows_ + down) * length_ +
+                    across / g.stride.w;
+    }
+    kMultiply[panel.vectors - 1](rows, quads_at(panel, 0, count), sums);
+    float* to = sums_.get() + panel.first * sums_rows_ + first * panel.width();
+    for (int64_t r = 0; r < own; ++r) {
+      for (int64_t c = 0; c < panel.width(); c += kLanes) {
+        const __m512i sum = _mm512_sub_epi32(_mm512_load_si512(sums + r * panel.width() + c),
+                                             _mm512_loadu_si512(offsets + panel.first + c));
+        float* own_sums = to + r * panel.width() + c;
+        _mm512_store_ps(own_sums, _mm512_add_ps(_mm512_load_ps(own_sums), _mm512_cvtepi32_ps(sum)));
+      }
+    }
+  }
+
+  // The weights of an output channel.
+  void write_row(int64_t co) const {
+    const Panel& panel = panels_[static_cast<size_t>(co / (kMostVectors * kLanes))];
+    const float* sums = sums_.get() + panel.first * sums_rows_ + (co - panel.first);
+    const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    const __m512i steps =
+        _mm512_mullo_epi32(lane, _mm512_set1_epi32(static_cast<int>(taps_ * panel.width())));
+    const __m512 scale = _mm512_set1_ps(dy_scale_[static_cast<size_t>(co)]);
+    for (int64_t tap = 0; tap < taps_; ++tap) {
+      for (int64_t c = 0; c < p_.ci; c += kLanes) {
+        const __mmask16 lanes = first_lanes(p_.ci - c);
+        const __m512 sum = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), lanes, steps,
+                                                    sums + (c * taps_ + tap) * panel.width(), 4);
+        const __m512 by = _mm512_mul_ps(scale, _mm512_maskz_loadu_ps(lanes, x_scale_.data() + c));
+        store(_mm512_mul_ps(sum, by), lanes, args_.out + (co * taps_ + tap) * p_.ci + c);
+      }
+    }
+  }
+
+  const Problem p_;
+  const Arguments<Quantized, Real>& args_;
+  const Draws draws_;
+  const std::vector<Panel> panels_;
+  const int64_t taps_, sums_rows_;
+  int64_t quads_ = 0;              // of a row of outputs
+  int64_t length_ = 0, rows_ = 0;  // of a plane of inputs
+  int64_t plane_ = 0;              // bytes of a channel of X
+  int64_t images_ = 1;             // together
+  std::vector<float> x_scale_, x_inverse_, dy_scale_, dy_inverse_;
+  AlignedNumbers<uint8_t> x_;   // [image][channel][remainder][row][column]
+  AlignedNumbers<int8_t> dy_;   // [panel][image][row][quad][column][pixel of the quad]
+  AlignedNumbers<float> sums_;  // [panel][input channel][tap][column]
+};
+
+void integer_weights(const Arguments<Quantized, float>& args, const Team& team) {
+  WeightProduct<float>(args).compute(team);
+}
+
+void integer_weights_bf16(const Arguments<Quantized, BFloat16>& args, const Team& team) {
+  WeightProduct<BFloat16>(args).compute(team);
+}
+
+}  // namespace
+HWY_POP_ATTRIBUTES
+
+namespace {
+
+bool integer_weights_fit(const Problem& p) { return WeightProduct<float>::fits(p); }
+
+REGISTER_KERNEL(Quantized, "vnni_weights", integer_weights)
+    .computes({Product::kWeightGradient})
+    .on({Hardware::kCpu})
+    .reads({ElementType::kFloat})
+    .where(integer_weights_fit)
+    .rank(0);
+
+REGISTER_KERNEL(Quantized, "vnni_weights_bf16", integer_weights_bf16)
+    .computes({Product::kWeightGradient})
+    .on({Hardware::kCpu})
+    .where(integer_weights_fit)
+    .rank(0);
+
+}  // namespace
+}  // namespace approx::vnni
+#endif
