@@ -20,7 +20,8 @@ METHODS = [
     "meprop:k=3", "meprop:k=3,per=batch", "random_entries:k=30", "channel_drop:ratio=0.5",
     "gradient_filter:r=2", "gradient_filter:r=3",
     "nm_unbiased", "nm_unbiased:n=1,m=2,chances=equal", "wta_crs:ratio=0.5",
-    "wta_crs:ratio=0.5,mode=both,size=fixed", "vcas:ratio=0.5", "vcas:weight_ratio=0.5"]
+    "wta_crs:ratio=0.5,mode=both,size=fixed", "vcas:ratio=0.5", "vcas:weight_ratio=0.5",
+    "int8:min_uses=0", "int8:scales=tensor,rounding=nearest,min_uses=0"]
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,8 @@ METHODS = ["exact", "zero", "random", "topk_position:k=2", "crs:ratio=0.5,mix=0.
            "sdgp:n=2,m=4,rank=magnitude,rescale=sample_channel", "meprop:k=30,per=example",
            "topk_crs:ratio=0.5,mode=backward", "crs:mode=weight_gradient",
            "bernoulli_crs:mode=black_box", "nm_unbiased", "wta_crs:ratio=0.5",
-            "gradient_filter:r=2", "vcas:ratio=0.5,weight_ratio=0.5"]
+            "gradient_filter:r=2", "vcas:ratio=0.5,weight_ratio=0.5", "int8:min_uses=0",
+           "int8:scales=tensor,rounding=nearest,min_uses=0"]
 
 
 def tensors(*sizes, seed=0):

@@ -25,7 +25,7 @@ METHODS = ["exact", "zero", "zero:freeze=true", "random", "topk_position:k=2",
            "meprop:k=3,per=batch", "random_entries:k=30", "topk_crs:ratio=0.5,mode=backward",
            "crs:mode=weight_gradient", "bernoulli_crs:mode=black_box", "nm_unbiased",
             "wta_crs:ratio=0.5", "wta_crs:ratio=0.5,mode=both", "gradient_filter:r=2",
-            "vcas:ratio=0.5", "vcas:ratio=0.5,weight_ratio=0.5"]
+            "vcas:ratio=0.5", "vcas:ratio=0.5,weight_ratio=0.5", "int8:min_uses=0"]
 GEOMETRIES = [([1, 1], [1, 1], [1, 1], 1), ([2, 1], [0, 1], [1, 2], 2)]
 
 

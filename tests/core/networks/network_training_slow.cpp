@@ -50,6 +50,7 @@ std::vector<std::pair<std::string, std::vector<Product>>> every_method() {
       auto text = mode.empty() ? entry->name : fmt::format("{}:mode={}", entry->name, mode);
       // Few entries, made up for by their number in every layer, leave the range of a float.
       if (text == "random_entries") text += ":ratio=0.9";
+      if (text == "int8") text += ":min_uses=0";  // otherwise it leaves small layers exact
       const Params params(entry->params, parse_spec(text));
       all.emplace_back(params.full_text(), entry->products_with(params));
     }
@@ -75,7 +76,7 @@ std::vector<std::string> every_network() {
 bool may_save_nothing(const std::string& method) {
   return method == "exact" || method == "stochastic_pruning" || method == "bernoulli_crs" ||
          method == "topk_position" || method == "random_position" || method == "gradient_filter" ||
-         method == "vcas";
+         method == "vcas" || method == "int8";
 }
 
 // Whether a step may leave the weights as they were: vcas draws each of two images by itself, with

@@ -37,6 +37,8 @@ inline std::vector<std::string> method_texts() {
                                     "wta_crs:size=fixed",
                                     "wta_crs:mode=backward,size=fixed",
                                     "gradient_filter:r=5",
+                                    "int8:min_uses=0",
+                                    "int8:min_uses=0,scales=tensor,rounding=nearest",
                                     "vcas:norm=drop",
                                     "vcas:weight_ratio=0.5,chances=equal"};
   for (const auto* entry : Registry<MethodEntry>::instance().all()) {

@@ -33,6 +33,7 @@ const std::map<std::string, Everything>& of_each_method() {
       {"exact", {"exact", kEveryStep}},
       {"freeze_layers", {"freeze_layers", kNever}},
       {"gradient_filter", {"gradient_filter", kNever}},  // r = 1 sums over the taps already
+      {"int8", {"int8", kNever}},                        // always rounds
       {"meprop", {"meprop:ratio=1", kEveryStep}},
       {"msbp", {"msbp:ratio=1", kEveryStep}},
       {"nm_unbiased", {"nm_unbiased:n=4,m=4", kEveryStep}},

@@ -101,6 +101,11 @@ TEST(Resume, SampledBlocksGoOnBitForBit) {
   expect_same_end(config);
 }
 
+// By default it leaves these small layers exact.
+TEST(Resume, RoundingByChanceGoesOnBitForBit) {
+  expect_same_end(resumed_config("int8:min_uses=0"));
+}
+
 class EveryMethod : public ::testing::TestWithParam<const MethodEntry*> {};
 
 TEST_P(EveryMethod, GoesOnBitForBit) {

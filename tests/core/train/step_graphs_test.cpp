@@ -523,7 +523,7 @@ TEST(Capturable, NoPlanOfAGpuIsComputedByAWaitingVariant) {
   }
   for (const char* expected :
        {"SparseDY densify", "PrunedDY exact", "StructuredDY masked", "Sampled gather",
-        "Pooled pool", "Gaussian tensors", "Dense libtorch"}) {
+        "Pooled pool", "Quantized rounded", "Gaussian tensors", "Dense libtorch"}) {
     EXPECT_TRUE(checked.contains(expected)) << expected;
   }
 }
