@@ -4,7 +4,8 @@
 # trains, over its speedup. Error bars are 95 % intervals, sideways those of the speedup:
 #   approxtrain report breakeven --db X.db --format csv > X.csv
 #   gnuplot -e "csv='X.csv'; out='X.svg'" plots/breakeven.gp
-# Methods that were not timed are left out. A machine has a shape of its own.
+# Methods that were not timed are left out. One far below the exact trainings is drawn at the lower edge,
+# with its accuracy beside it, so that the others can be told apart. A machine has a shape of its own.
 folder(s) = s eq "" || s[strlen(s):] eq "/" ? s : folder(s[:strlen(s) - 1])
 script = ARG0
 load folder(script) . "style.gp"
@@ -38,8 +39,10 @@ do for [g = 1:count(panels)] {
   in = item(panels, g)
   exact(r, what) = text("part") eq what && group(0) eq in
   here(r) = usable(0) && group(0) eq in
-  wide = 0; tall_bars = 0; exact_bars = 0; drawn = 0
+  wide = 0; tall_bars = 0; exact_bars = 0; drawn = 0; lowest = 100; highest = 0
   visit(r) = (exact(0, "exact") ? (drawn = 1, \
+                lowest = smaller(lowest, number("accuracy_pct")), \
+                highest = larger(highest, number("accuracy_pct")), \
                 exact_bars = larger(exact_bars, known(number("accuracy_pct_half"))), 0) : 0, \
               here(0) ? (wide = larger(wide, known(number("speedup_lo"))), \
                 tall_bars = larger(tall_bars, known(number("accuracy_pct_half"))), 0) : 0, 0)
@@ -47,8 +50,11 @@ do for [g = 1:count(panels)] {
   at = g - 1
   eval frame
   set title title_of(g)
-  y(r) = number("accuracy_pct")
-  half(r) = number("accuracy_pct_half")
+  edge = drawn ? lowest - larger(highest - lowest, 5) : 0
+  is_below(r) = here(0) && number("accuracy_pct") < edge
+  y(r) = is_below(0) ? edge : number("accuracy_pct")
+  accuracy_beyond(r) = is_below(0) ? sprintf("%.0f %%, beyond the axis", number("accuracy_pct")) : ""
+  half(r) = is_below(0) ? NaN : number("accuracy_pct_half")
   soonest(r) = number("epochs") / number("speedup_hi")
   latest(r) = number("epochs") / number("speedup_lo")
   taken(r) = here(0) ? number("epochs") / number("speedup") : NaN
@@ -65,7 +71,9 @@ do for [g = 1:count(panels)] {
        for [k = 1:tall_bars] table using (taken(0)):(y(0)):(half(0)):(tint(0)) \
          with yerrorbars pointtype -1 linecolor rgb variable notitle, \
        table using (taken(0)):(y(0)):(shape(text("machine"))):(tint(0)) \
-         with points pointsize 1.4 pointtype variable linewidth 1.5 linecolor rgb variable notitle
+         with points pointsize 1.4 pointtype variable linewidth 1.5 linecolor rgb variable notitle, \
+       table using (taken(0)):(y(0)):(accuracy_beyond(0)) \
+         with labels left offset character 1, 0 notitle
 }
 eval strip
 unset offsets

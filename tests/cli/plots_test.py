@@ -157,6 +157,17 @@ def tics_of(figure, axis):
     return [number for (_, y), number in numbers if (y > bottom - 2) == (axis == "x")]
 
 
+def check_far_accuracy():
+    """A method that learns nothing does not press the exact trainings into a line."""
+    lines = [line for line in BREAKEVEN if not line.startswith("method,CNN")]
+    figure = drawn("breakeven", [line.replace(",sdgp,83,", ",sdgp,11,") for line in lines])
+    expect(min(tics_of(figure, "y")) >= 70, f"accuracies from {tics_of(figure, 'y')} on")
+    expect("11 %, beyond the axis" in places_of(figure)[0],
+           f"no word of the far method: {places_of(figure)[0].keys()}")
+    expect(not any("beyond" in text for text in texts_of("breakeven", lines)[0]),
+           "a method that is not far")
+
+
 def check_far_points():
     """One point far from all others sets no axis: an arrow and its name say where it is."""
     def front(points):
@@ -321,6 +332,7 @@ def main():
     check_kernels()
     check_names()
     check_far_points()
+    check_far_accuracy()
     check_beside()
     check_bars()
     check_heights()
