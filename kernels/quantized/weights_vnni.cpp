@@ -182,6 +182,10 @@ class WeightProduct {
   void write_inputs(int64_t n, int64_t index, int64_t y) {
     const int64_t stride = p_.geometry.stride.w, pad = p_.geometry.padding.w;
     const Real* row = args_.x + (n * p_.h + y) * p_.w * p_.ci;
+    // The next row is fetched from memory while this one is written.
+    for (int64_t at = 0; at < p_.w * p_.ci; at += kLanes) {
+      __builtin_prefetch(row + p_.w * p_.ci + at);
+    }
     uint8_t* to = x_.get() + index * p_.ci * plane_ + (y + p_.geometry.padding.h) * length_;
     const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     const __m512i steps = _mm512_mullo_epi32(lane, _mm512_set1_epi32(static_cast<int>(plane_)));
@@ -221,6 +225,8 @@ class WeightProduct {
     if (args_.by_chance) {
       draws.resize(static_cast<size_t>(p_.wo * p_.co + 128));
       for (int64_t at = 0; at < first % 4 + p_.wo * p_.co; at += 64) {
+        // The row comes from memory: it is fetched while its draws are computed.
+        for (int64_t v = 0; v < 4; ++v) __builtin_prefetch(row + at + v * kLanes);
         __m512 of_words[4];
         draws_.uniform(static_cast<uint32_t>((first + at) / 4), of_words);
         for (int64_t v = 0; v < 4; ++v) {
