@@ -16,8 +16,11 @@
 #include <ATen/ops/sort.h>
 #include <ATen/ops/stack.h>
 
+#include <algorithm>
+
 #include "kernels/gpu/start.h"
 #include "kernels/gpu/uniform_args.h"
+#include "kernels/select/uniform.h"
 
 namespace approx {
 
@@ -36,12 +39,7 @@ at::Tensor uniform_draws(const Rng& rng, at::IntArrayRef sizes, at::Device devic
   auto* out = draws.mutable_data_ptr<float>();
   constexpr int64_t kGrain = 4096;  // blocks of four worth waking another thread for
   at::parallel_for(0, blocks, kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const auto words = rng.block(static_cast<uint32_t>(i));
-      for (int64_t j = 0; j < 4 && 4 * i + j < count; ++j) {
-        out[4 * i + j] = Rng::uniform(words[static_cast<size_t>(j)]);
-      }
-    }
+    fill_uniform(rng, 4 * begin, std::min(4 * end, count) - 4 * begin, out + 4 * begin);
   });
   return draws;
 }

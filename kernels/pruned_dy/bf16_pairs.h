@@ -8,7 +8,6 @@
 // Only for files that are compiled under HWY_ARCH_X86 && HWY_COMPILER_GCC_ACTUAL.
 #pragma once
 
-#include <hwy/aligned_allocator.h>
 #include <hwy/highway.h>
 #include <immintrin.h>
 
@@ -16,6 +15,8 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
+
+#include "kernels/aligned_numbers.h"
 
 #define APPROX_INLINE __attribute__((always_inline))
 #define APPROX_PAIRS_TARGET \
@@ -33,15 +34,6 @@ constexpr int64_t kPlaceUnit = 4;
 inline bool has_bf16_products() {
   return __builtin_cpu_supports("avx512bf16") != 0 && __builtin_cpu_supports("avx512vbmi2") != 0 &&
          __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512vl") != 0;
-}
-
-template <typename T>
-using AlignedNumbers = hwy::AlignedFreeUniquePtr<T[]>;
-
-// (Highway cannot allocate memory of size 0.)
-template <typename T>
-AlignedNumbers<T> allocate_numbers(int64_t count) {
-  return hwy::AllocateAligned<T>(static_cast<size_t>(count > 0 ? count : 1));
 }
 
 // The indices of the lanes of a vector.

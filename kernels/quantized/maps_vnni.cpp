@@ -36,8 +36,8 @@ struct IntegerMap {
 struct PixelClass {
   int64_t first_tap = 0;         // of all taps in the order of packing
   std::vector<int64_t> offsets;  // where each tap's bytes begin, from the pixel's base on
-  std::vector<int64_t> bases,
-      pixels;  // of each pixel: its base in the map, its place in the result
+  std::vector<int64_t> bases;    // of each pixel: its base in the map
+  std::vector<int64_t> pixels;   // and its place in the result
 };
 
 struct Direction {
@@ -64,7 +64,6 @@ class MapProduct {
         is_forward_(p_.product == Product::kForward),
         from_(is_forward_ ? args.x : args.dy),
         by_chance_(!is_forward_ && args.by_chance),
-        draws_(args.rng),
         columns_(is_forward_ ? p_.co : p_.ci),
         pixels_(is_forward_ ? p_.ho * p_.wo : p_.h * p_.w),
         panels_(panels_of(columns_)) {
@@ -178,7 +177,7 @@ class MapProduct {
   void pack_weights(const Team& team) {
     const int64_t taps = p_.kh * p_.kw, row = taps * p_.ci;
     column_scales_.assign(static_cast<size_t>(round_up(columns_, kLanes)), 0);
-    auto inverse = scale_columns(row);
+    const auto inverse = scale_columns(row);
     const auto integers = allocate<int8_t>(p_.co * row);
     team.share(p_.co, [&](int64_t co) {
       for (int64_t tap = 0; tap < taps; ++tap) {
@@ -203,7 +202,11 @@ class MapProduct {
         is_forward_ ? pack_outputs(from, row, panel, to) : pack_inputs(from, row, panel, to);
         to += depth * panel.width();
       }
-      for (size_t of = 0; of < classes_.size(); ++of) add_offset(panel, of);
+      for (size_t of = 0; of < classes_.size(); ++of) {
+        multiply_offsets(panel, panel_of(panel, classes_[of]),
+                         static_cast<int64_t>(classes_[of].offsets.size()), depth / kQuad,
+                         offsets_of(of));
+      }
     });
   }
 
@@ -217,16 +220,9 @@ class MapProduct {
     } else {
       raise_to_columns(args_.w, p_.co * p_.kh * p_.kw, p_.ci, largest.data());
     }
-    if (args_.scales == Scales::kTensor) {
-      std::ranges::fill(largest, *std::ranges::max_element(largest));
-    }
-    std::vector<float> inverse;
-    for (size_t c = 0; c < largest.size(); ++c) {
-      const auto scale = Scale::of(std::bit_cast<float>(largest[c]));
-      column_scales_[c] = scale.value;
-      inverse.push_back(scale.inverse);
-    }
-    return inverse;
+    auto scales = scales_of(std::move(largest), args_.scales);
+    std::ranges::copy(scales.value, column_scales_.begin());
+    return std::move(scales.inverse);
   }
 
   // Columns are output channels: a quad is four neighbours of a row.
@@ -266,17 +262,6 @@ class MapProduct {
     return offsets_.data() + of * static_cast<size_t>(round_up(columns_, kLanes));
   }
 
-  // The product with a map of nothing but offsets.
-  void add_offset(const Panel& panel, size_t of) {
-    std::vector<uint8_t> zeros(static_cast<size_t>(map_.depth()), uint8_t{kOffset});
-    const std::vector<int64_t> same(classes_[of].offsets.size(), 0);
-    const auto sums = allocate<int32_t>(kTileSums);
-    Rows rows{{}, same.data(), static_cast<int64_t>(same.size()), map_.depth() / kQuad};
-    std::ranges::fill(rows.row, zeros.data());
-    kMultiply[panel.vectors - 1](rows, panel_of(panel, classes_[of]), sums.get());
-    std::copy_n(sums.get(), panel.width(), offsets_of(of) + panel.first);
-  }
-
   const int8_t* panel_of(const Panel& panel, const PixelClass& of) const {
     const int64_t all = static_cast<int64_t>(taps_.size()) * map_.depth();
     return packed_.get() + panel.first * all + of.first_tap * map_.depth() * panel.width();
@@ -287,7 +272,6 @@ class MapProduct {
     GroupMemory memory{.map = allocate<uint8_t>(bytes), .sums = allocate<int32_t>(kTileSums)};
     std::fill_n(memory.map.get(), bytes + 64, uint8_t{kOffset});
     memory.scales.resize(static_cast<size_t>(images_));
-    memory.draws.resize(static_cast<size_t>(map_.width * map_.channels + 128));
     return memory;
   }
 
@@ -303,19 +287,9 @@ class MapProduct {
       uint8_t* to =
           memory.map.get() + index * map_.bytes() + map_.at(map_.pad_top + i, map_.pad_left);
       const float* draws = nullptr;
-      if (by_chance_) draws = draw(n * image + i * row, row, memory.draws.data());
+      if (by_chance_) draws = draws_of(args_.rng, n * image + i * row, row, memory.draws);
       write_row(from, draws, scale, to);
     }
-  }
-
-  // The draws of `count` elements from `first` on, in `room`.
-  const float* draw(int64_t first, int64_t count, float* room) const {
-    for (int64_t at = 0; at < first % 4 + count; at += 64) {
-      __m512 uniform[4];
-      draws_.uniform(static_cast<uint32_t>((first + at) / 4), uniform);
-      for (int64_t v = 0; v < 4; ++v) _mm512_storeu_ps(room + at + v * kLanes, uniform[v]);
-    }
-    return room + first % 4;
   }
 
   void write_row(const Real* from, const float* draws, const Scale& scale, uint8_t* to) const {
@@ -379,7 +353,6 @@ class MapProduct {
   const bool is_forward_;
   const Real* from_;
   const bool by_chance_;
-  const Draws draws_;
   const int64_t columns_, pixels_;  // of the result
   const std::vector<Panel> panels_;
   IntegerMap map_;

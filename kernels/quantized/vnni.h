@@ -12,21 +12,20 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 
-#include <hwy/aligned_allocator.h>
 #include <hwy/highway.h>
 #include <immintrin.h>
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
 #include <vector>
 
+#include "kernels/aligned_numbers.h"
 #include "kernels/bfloat16.h"
 #include "kernels/quantized/rounding.h"
-#include "kernels/rng.h"
-#include "kernels/team.h"
+#include "kernels/select/uniform.h"
 
 #define APPROX_INLINE __attribute__((always_inline))
 #define APPROX_VNNI_TARGET "avx512f,avx512bw,avx512vl,avx512dq,avx512vnni"
@@ -48,13 +47,10 @@ inline bool has_products() {
 
 constexpr int64_t round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
-template <typename T>
-using AlignedNumbers = hwy::AlignedFreeUniquePtr<T[]>;
-
-// (Highway cannot allocate memory of size 0. A vector may be read behind the end.)
+// A vector may be read behind the end.
 template <typename T>
 AlignedNumbers<T> allocate(int64_t count) {
-  return hwy::AllocateAligned<T>(static_cast<size_t>(count + 64));
+  return allocate_numbers<T>(count + 64);
 }
 
 // Columns of sums [first, first + columns), in `vectors` vectors.
@@ -79,6 +75,34 @@ struct Rows {
   const int64_t* offsets;
   int64_t runs, quads;
 };
+
+// Scales of slices, and what numbers of them are multiplied by.
+struct ScaleList {
+  std::vector<float> value, inverse;
+};
+
+// The scales of slices with these largest magnitudes (magnitude_bits).
+inline ScaleList scales_of(std::vector<uint32_t> largest, Scales scales) {
+  if (scales == Scales::kTensor) {
+    std::ranges::fill(largest, *std::ranges::max_element(largest));
+  }
+  ScaleList list;
+  for (const auto bits : largest) {
+    const auto scale = Scale::of(std::bit_cast<float>(bits));
+    list.value.push_back(scale.value);
+    list.inverse.push_back(scale.inverse);
+  }
+  return list;
+}
+
+// The draws of `count` elements from `first` on, in `room`.
+inline const float* draws_of(const Rng& rng, int64_t first, int64_t count,
+                             std::vector<float>& room) {
+  const int64_t before = first % 4;
+  room.resize(static_cast<size_t>(before + count + kLanes));
+  fill_uniform(rng, first - before, before + count, room.data());
+  return room.data() + before;
+}
 
 }  // namespace approx::vnni
 
@@ -130,6 +154,25 @@ __attribute__((noinline)) void multiply(const Rows& rows, const int8_t* panel, i
 
 using Multiply = void (*)(const Rows&, const int8_t*, int32_t*);
 constexpr Multiply kMultiply[kMostVectors] = {multiply<1>, multiply<2>, multiply<3>, multiply<4>};
+
+// Sets `offsets` to what the offset of the unsigned operand adds to each column. That is the
+// product of `panel` with a row of nothing but offsets, of `runs` runs of `quads` quads.
+inline void multiply_offsets(const Panel& of, const int8_t* panel, int64_t runs, int64_t quads,
+                             int32_t* offsets) {
+  const std::vector<uint8_t> zeros(static_cast<size_t>(quads * kQuad), uint8_t{kOffset});
+  const std::vector<int64_t> same(static_cast<size_t>(runs), 0);
+  const auto sums = allocate<int32_t>(kTileSums);
+  Rows rows{{}, same.data(), runs, quads};
+  std::ranges::fill(rows.row, zeros.data());
+  kMultiply[of.vectors - 1](rows, panel, sums.get());
+  std::copy_n(sums.get(), of.width(), offsets + of.first);
+}
+
+// 0, step, 2 step, ... for gathers and scatters.
+APPROX_INLINE inline __m512i steps_of(int64_t step) {
+  const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  return _mm512_mullo_epi32(lane, _mm512_set1_epi32(static_cast<int>(step)));
+}
 
 APPROX_INLINE inline __mmask16 first_lanes(int64_t count) {
   return count >= kLanes ? __mmask16{0xFFFF} : static_cast<__mmask16>((1U << count) - 1);
@@ -193,64 +236,6 @@ void raise_to_columns(const Real* from, int64_t rows, int64_t columns, uint32_t*
     _mm512_mask_storeu_epi32(largest + c, lanes, most);
   }
 }
-
-// Draws of a stream (kernels/rng.h), 64 words at a time.
-class Draws {
- public:
-  explicit Draws(const Rng& rng) : first_(rng.counter(0)) {
-    auto k0 = static_cast<uint32_t>(rng.seed), k1 = static_cast<uint32_t>(rng.seed >> 32);
-    for (int round = 0; round < Philox::kRounds; ++round) {
-      key0_[round] = k0, key1_[round] = k1;
-      k0 += Philox::kWeyl0;
-      k1 += Philox::kWeyl1;
-    }
-  }
-
-  // Rng::uniform of the words from 4 * block on: four vectors in order.
-  APPROX_INLINE void uniform(uint32_t block, __m512 (&out)[4]) const {
-    // In this order of counters, unpacking pairs of words gives vectors in order.
-    const __m512i order = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0);
-    const __m512i m0 = _mm512_set1_epi64(Philox::kMultiplier0);
-    const __m512i m1 = _mm512_set1_epi64(Philox::kMultiplier1);
-    __m512i c0[2], c1[2], c2[2], c3[2];
-    for (int s = 0; s < 2; ++s) {
-      // A carry out of the lower 32 bits is ignored: products read the lower halves alone.
-      c0[s] = _mm512_add_epi64(order, _mm512_set1_epi64(int64_t{block} + 8 * s));
-      c1[s] = _mm512_set1_epi64(first_[1]);
-      c2[s] = _mm512_set1_epi64(first_[2]);
-      c3[s] = _mm512_set1_epi64(first_[3]);
-    }
-    for (int round = 0; round < Philox::kRounds; ++round) {
-      const __m512i k0 = _mm512_set1_epi64(key0_[round]), k1 = _mm512_set1_epi64(key1_[round]);
-      for (int s = 0; s < 2; ++s) {
-        const __m512i p0 = _mm512_mul_epu32(c0[s], m0), p1 = _mm512_mul_epu32(c2[s], m1);
-        c0[s] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(p1, 32), c1[s], k0, 0x96);
-        c2[s] = _mm512_ternarylogic_epi64(_mm512_srli_epi64(p0, 32), c3[s], k1, 0x96);
-        c1[s] = p1;
-        c3[s] = p0;
-      }
-    }
-    for (int s = 0; s < 2; ++s) {
-      // The upper half of a pair is shifted there, which drops what its own upper half holds.
-      const __m512i w01 = _mm512_mask_mov_epi32(c0[s], 0xAAAA, _mm512_slli_epi64(c1[s], 32));
-      const __m512i w23 = _mm512_mask_mov_epi32(c2[s], 0xAAAA, _mm512_slli_epi64(c3[s], 32));
-      out[2 * s] = as_uniform(_mm512_unpacklo_epi64(w01, w23));
-      out[2 * s + 1] = as_uniform(_mm512_unpackhi_epi64(w01, w23));
-    }
-  }
-
- private:
-  // (word >> 9 + 0.5) / 2^23, without rounding: the fraction of a number in [1, 2).
-  APPROX_INLINE static __m512 as_uniform(__m512i words) {
-    const __m512i bits =
-        _mm512_or_si512(_mm512_srli_epi32(words, 9), _mm512_set1_epi32(0x3F800000));
-    return _mm512_add_ps(_mm512_sub_ps(_mm512_castsi512_ps(bits), _mm512_set1_ps(1)),
-                         _mm512_set1_ps(0.5F / 8388608.0F));
-  }
-
-  std::array<uint32_t, 4> first_;
-  uint32_t key0_[Philox::kRounds], key1_[Philox::kRounds];
-};
 
 APPROX_INLINE inline __m512i clamped(__m512i whole) {
   return _mm512_max_epi32(_mm512_min_epi32(whole, _mm512_set1_epi32(kLargestInteger)),

@@ -14,7 +14,6 @@
 #if HWY_ARCH_X86 && HWY_COMPILER_GCC_ACTUAL
 #include <algorithm>
 #include <bit>
-#include <tuple>
 #include <vector>
 
 #include "kernels/quantized/vnni.h"
@@ -53,7 +52,6 @@ class WeightProduct {
   explicit WeightProduct(const Arguments<Quantized, Real>& args)
       : p_(with_long_rows(args.problem)),
         args_(args),
-        draws_(args.rng),
         panels_(panels_of(p_.co)),
         taps_(p_.kh * p_.kw),
         sums_rows_(p_.ci * taps_) {
@@ -68,14 +66,15 @@ class WeightProduct {
                        kQuad);
     rows_ = std::max((p_.ho - 1) * g.stride.h + (p_.kh - 1) * g.dilation.h + 1, g.padding.h + p_.h);
     plane_ = g.stride.w * rows_ * length_;
-    constexpr int64_t kBytes = 512 << 10, kMostPixels = 60'000;  // of which sums of 32 bits can be
+    constexpr int64_t kBytes = 512 << 10;
     const int64_t of_image = p_.ci * plane_ + quads_of_image() * kQuad * round_up(p_.co, kLanes);
     images_ = std::clamp<int64_t>(std::min(kBytes / of_image, kMostPixels / (p_.ho * quads_ * 4)),
                                   1, p_.n);
   }
 
   void compute(const Team& team) {
-    find_scales(team);
+    x_scales_ = scales_of_channels(args_.x, p_.h * p_.w, p_.ci, team);
+    dy_scales_ = scales_of_channels(args_.dy, p_.ho * p_.wo, p_.co, team);
     const int64_t width = round_up(p_.co, kLanes);
     x_ = allocate<uint8_t>(images_ * p_.ci * plane_);
     std::fill_n(x_.get(), images_ * p_.ci * plane_ + 64, uint8_t{kOffset});
@@ -90,28 +89,16 @@ class WeightProduct {
 
   static bool fits(const Problem& problem) {
     const Problem p = with_long_rows(problem);
-    constexpr int64_t kMostPixels = 60'000;
     return has_products() && p.one_group() && p.n * p.ho * p.wo > 0 && p.ci > 0 && p.co > 0 &&
            p.ho * round_up(p.wo, kQuad) <= kMostPixels;
   }
 
  private:
+  static constexpr int64_t kMostPixels = 60'000;  // of which sums of 32 bits can be
+
   int64_t quads_of_image() const { return p_.ho * quads_; }
 
-  // The scales of the input channels of x and of the output channels of dY.
-  void find_scales(const Team& team) {
-    const auto of_x = scales_of(args_.x, p_.h * p_.w, p_.ci, team);
-    const auto of_dy = scales_of(args_.dy, p_.ho * p_.wo, p_.co, team);
-    for (const auto& [scales, value, inverse] :
-         {std::tie(of_x, x_scale_, x_inverse_), std::tie(of_dy, dy_scale_, dy_inverse_)}) {
-      for (const auto& scale : scales) {
-        value.push_back(scale.value);
-        inverse.push_back(scale.inverse);
-      }
-    }
-  }
-
-  std::vector<Scale> scales_of(const Real* from, int64_t pixels, int64_t channels,
+  ScaleList scales_of_channels(const Real* from, int64_t pixels, int64_t channels,
                                const Team& team) const {
     // In parts, so that a linear layer's long row has several.
     constexpr int64_t kPart = 64;
@@ -129,12 +116,7 @@ class WeightProduct {
       largest[i % count] = std::max(largest[i % count], largest[i]);
     }
     largest.resize(count);
-    if (args_.scales == Scales::kTensor) {
-      std::ranges::fill(largest, *std::ranges::max_element(largest));
-    }
-    std::vector<Scale> scales;
-    for (const auto bits : largest) scales.push_back(Scale::of(std::bit_cast<float>(bits)));
-    return scales;
+    return scales_of(std::move(largest), args_.scales);
   }
 
   // Adds what images [first, first + count) give.
@@ -164,7 +146,9 @@ class WeightProduct {
       }
     }
     std::vector<int32_t> offsets(static_cast<size_t>(round_up(p_.co, kLanes)));
-    for (const auto& panel : panels_) find_offsets(panel, count, offsets.data());
+    for (const auto& panel : panels_) {
+      multiply_offsets(panel, quads_at(panel, 0, count), count * p_.ho, quads_, offsets.data());
+    }
     constexpr int64_t kItemTiles = 8;
     const int64_t tiles = (sums_rows_ + kRows - 1) / kRows,
                   items = (tiles + kItemTiles - 1) / kItemTiles;
@@ -187,11 +171,10 @@ class WeightProduct {
       __builtin_prefetch(row + p_.w * p_.ci + at);
     }
     uint8_t* to = x_.get() + index * p_.ci * plane_ + (y + p_.geometry.padding.h) * length_;
-    const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    const __m512i steps = _mm512_mullo_epi32(lane, _mm512_set1_epi32(static_cast<int>(plane_)));
+    const __m512i steps = steps_of(plane_);
     for (int64_t c = 0; c < p_.ci; c += kLanes) {
       const __mmask16 lanes = first_lanes(p_.ci - c);
-      const __m512 inverse = _mm512_maskz_loadu_ps(lanes, x_inverse_.data() + c);
+      const __m512 inverse = _mm512_maskz_loadu_ps(lanes, x_scales_.inverse.data() + c);
       for (int64_t first = 0; first < std::min(stride, p_.w); ++first) {
         // Columns first, first + stride, ... are neighbours.
         const int64_t phase = (first + pad) % stride;
@@ -223,24 +206,16 @@ class WeightProduct {
     const Real* row = args_.dy + first;
     const float* uniform = nullptr;
     if (args_.by_chance) {
-      draws.resize(static_cast<size_t>(p_.wo * p_.co + 128));
-      for (int64_t at = 0; at < first % 4 + p_.wo * p_.co; at += 64) {
-        // The row comes from memory: it is fetched while its draws are computed.
-        for (int64_t v = 0; v < 4; ++v) __builtin_prefetch(row + at + v * kLanes);
-        __m512 of_words[4];
-        draws_.uniform(static_cast<uint32_t>((first + at) / 4), of_words);
-        for (int64_t v = 0; v < 4; ++v) {
-          _mm512_storeu_ps(draws.data() + at + v * kLanes, of_words[v]);
-        }
-      }
-      uniform = draws.data() + first % 4;
+      // The row is fetched from memory while its draws are computed.
+      for (int64_t at = 0; at < p_.wo * p_.co; at += kLanes) __builtin_prefetch(row + at);
+      uniform = draws_of(args_.rng, first, p_.wo * p_.co, draws);
     }
     for (const auto& panel : panels_) {
       int8_t* to = quads_at(panel, index, count) + i * quads_ * kQuad * panel.width();
       for (int64_t c = 0; c < panel.width(); c += kLanes) {
         const int64_t channel = panel.first + c;
         const __mmask16 lanes = first_lanes(panel.columns - c);
-        const __m512 inverse = _mm512_maskz_loadu_ps(lanes, dy_inverse_.data() + channel);
+        const __m512 inverse = _mm512_maskz_loadu_ps(lanes, dy_scales_.inverse.data() + channel);
         for (int64_t quad = 0; quad < quads_; ++quad) {
           __m512i pixel[kQuad];
           for (int64_t q = 0; q < kQuad; ++q) {
@@ -258,17 +233,6 @@ class WeightProduct {
         }
       }
     }
-  }
-
-  // What the offset of X adds to each column: the product with an X of nothing but offsets.
-  void find_offsets(const Panel& panel, int64_t count, int32_t* offsets) const {
-    const std::vector<uint8_t> zeros(static_cast<size_t>(quads_ * kQuad), uint8_t{kOffset});
-    const std::vector<int64_t> same(static_cast<size_t>(count * p_.ho), 0);
-    const auto sums = allocate<int32_t>(kTileSums);
-    Rows rows{{}, same.data(), count * p_.ho, quads_};
-    std::ranges::fill(rows.row, zeros.data());
-    kMultiply[panel.vectors - 1](rows, quads_at(panel, 0, count), sums.get());
-    std::copy_n(sums.get(), panel.width(), offsets + panel.first);
   }
 
   // Six rows of sums: input channel by input channel, tap by tap.
@@ -299,16 +263,15 @@ class WeightProduct {
   void write_row(int64_t co) const {
     const Panel& panel = panels_[static_cast<size_t>(co / (kMostVectors * kLanes))];
     const float* sums = sums_.get() + panel.first * sums_rows_ + (co - panel.first);
-    const __m512i lane = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-    const __m512i steps =
-        _mm512_mullo_epi32(lane, _mm512_set1_epi32(static_cast<int>(taps_ * panel.width())));
-    const __m512 scale = _mm512_set1_ps(dy_scale_[static_cast<size_t>(co)]);
+    const __m512i steps = steps_of(taps_ * panel.width());
+    const __m512 scale = _mm512_set1_ps(dy_scales_.value[static_cast<size_t>(co)]);
     for (int64_t tap = 0; tap < taps_; ++tap) {
       for (int64_t c = 0; c < p_.ci; c += kLanes) {
         const __mmask16 lanes = first_lanes(p_.ci - c);
         const __m512 sum = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), lanes, steps,
                                                     sums + (c * taps_ + tap) * panel.width(), 4);
-        const __m512 by = _mm512_mul_ps(scale, _mm512_maskz_loadu_ps(lanes, x_scale_.data() + c));
+        const __m512 by =
+            _mm512_mul_ps(scale, _mm512_maskz_loadu_ps(lanes, x_scales_.value.data() + c));
         store(_mm512_mul_ps(sum, by), lanes, args_.out + (co * taps_ + tap) * p_.ci + c);
       }
     }
@@ -316,17 +279,16 @@ class WeightProduct {
 
   const Problem p_;
   const Arguments<Quantized, Real>& args_;
-  const Draws draws_;
   const std::vector<Panel> panels_;
   const int64_t taps_, sums_rows_;
-  int64_t quads_ = 0;              // of a row of outputs
-  int64_t length_ = 0, rows_ = 0;  // of a plane of inputs
-  int64_t plane_ = 0;              // bytes of a channel of X
-  int64_t images_ = 1;             // together
-  std::vector<float> x_scale_, x_inverse_, dy_scale_, dy_inverse_;
-  AlignedNumbers<uint8_t> x_;   // [image][channel][remainder][row][column]
-  AlignedNumbers<int8_t> dy_;   // [panel][image][row][quad][column][pixel of the quad]
-  AlignedNumbers<float> sums_;  // [panel][input channel][tap][column]
+  int64_t quads_ = 0;               // of a row of outputs
+  int64_t length_ = 0, rows_ = 0;   // of a plane of inputs
+  int64_t plane_ = 0;               // bytes of a channel of X
+  int64_t images_ = 1;              // together
+  ScaleList x_scales_, dy_scales_;  // of the input channels of x, the output channels of dY
+  AlignedNumbers<uint8_t> x_;       // [image][channel][remainder][row][column]
+  AlignedNumbers<int8_t> dy_;       // [panel][image][row][quad][column][pixel of the quad]
+  AlignedNumbers<float> sums_;      // [panel][input channel][tap][column]
 };
 
 void integer_weights(const Arguments<Quantized, float>& args, const Team& team) {
