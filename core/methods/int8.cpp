@@ -72,6 +72,8 @@ class Int8 final : public Method {
 REGISTER_METHOD("int8", Int8)
     .about("operands rounded to 8-bit integers, dY by chance and so without bias")
     .from_paper("banner2018", "section 4")
+    .in_version(2)  // dW of small maps is summed in another order
+    .rounding_from(1)
     .approximates({Product::kForward, Product::kDataGradient, Product::kWeightGradient})
     .param({.name = "scales",
             .fallback = std::string("slices"),

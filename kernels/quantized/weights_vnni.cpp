@@ -3,10 +3,11 @@
 //   dW[co, r, s, ci] = sum over pixels (n, i, j) of
 //                      dY[n, i, j, co] X[n, i stride - padding + r dilation, j ..., ci]
 //
-// Four neighbouring pixels of a row make a quad. dY is packed with the output channels in the
-// lanes. X is written out with the pixels of a channel side by side: a tap is then a shift by some
-// bytes. With a stride the columns of X are split by their remainder, so that the pixels of a tap
-// are neighbours again. A few images at a time are in the cache, and add to sums in float.
+// Four pixels make a quad: four neighbours of a row, or, on small maps, those at one place of four
+// images. dY is packed with the output channels in the lanes. X is written out with the pixels of a
+// channel side by side: a tap is then a shift by some bytes. With a stride the columns of X are
+// split by their remainder, so that the pixels of a tap are neighbours again. Some images at a time
+// are rounded, and add to sums in float.
 #include <hwy/highway.h>
 
 #include "kernels/quantized/quantized.h"
@@ -55,34 +56,24 @@ class WeightProduct {
         panels_(panels_of(p_.co)),
         taps_(p_.kh * p_.kw),
         sums_rows_(p_.ci * taps_) {
-    const Geometry& g = p_.geometry;
-    quads_ = (p_.wo + kQuad - 1) / kQuad;
-    const int64_t last_column = (p_.wo - 1) * g.stride.w + (p_.kw - 1) * g.dilation.w;
-    const int64_t columns = std::max(last_column + 1, g.padding.w + p_.w);
-    // A last quad may be read, and written, behind the last column.
-    length_ = round_up(std::max((columns + g.stride.w - 1) / g.stride.w,
-                                (p_.kw - 1) * g.dilation.w / g.stride.w + quads_ * kQuad) +
-                           kQuad - 1,
-                       kQuad);
-    rows_ = std::max((p_.ho - 1) * g.stride.h + (p_.kh - 1) * g.dilation.h + 1, g.padding.h + p_.h);
-    plane_ = g.stride.w * rows_ * length_;
-    constexpr int64_t kBytes = 512 << 10;
-    const int64_t of_image = p_.ci * plane_ + quads_of_image() * kQuad * round_up(p_.co, kLanes);
-    images_ = std::clamp<int64_t>(std::min(kBytes / of_image, kMostPixels / (p_.ho * quads_ * 4)),
-                                  1, p_.n);
+    lay_out(/*by_images=*/true);
+    if (!pays_by_images()) lay_out(/*by_images=*/false);
+    groups_ =
+        std::clamp<int64_t>(most_groups(), 1, (p_.n + images_of_group() - 1) / images_of_group());
   }
 
   void compute(const Team& team) {
     x_scales_ = scales_of_channels(args_.x, p_.h * p_.w, p_.ci, team);
     dy_scales_ = scales_of_channels(args_.dy, p_.ho * p_.wo, p_.co, team);
     const int64_t width = round_up(p_.co, kLanes);
-    x_ = allocate<uint8_t>(images_ * p_.ci * plane_);
-    std::fill_n(x_.get(), images_ * p_.ci * plane_ + 64, uint8_t{kOffset});
-    dy_ = allocate<int8_t>(images_ * quads_of_image() * kQuad * width);
+    x_ = allocate<uint8_t>(groups_ * p_.ci * plane_);
+    std::fill_n(x_.get(), groups_ * p_.ci * plane_ + 64, uint8_t{kOffset});
+    dy_ = allocate<int8_t>(groups_ * quads_of_group() * kQuad * width);
     sums_ = allocate<float>(sums_rows_ * width);
     std::fill_n(sums_.get(), sums_rows_ * width, 0.0F);
-    for (int64_t first = 0; first < p_.n; first += images_) {
-      add_images(first, std::min(images_, p_.n - first), team);
+    const int64_t all = (p_.n + images_of_group() - 1) / images_of_group();
+    for (int64_t first = 0; first < all; first += groups_) {
+      add_groups(first, std::min(groups_, all - first), team);
     }
     team.share(p_.co, [&](int64_t co) { write_row(co); });
   }
@@ -96,7 +87,60 @@ class WeightProduct {
  private:
   static constexpr int64_t kMostPixels = 60'000;  // of which sums of 32 bits can be
 
-  int64_t quads_of_image() const { return p_.ho * quads_; }
+  // Four pixels of one channel, with `distance` numbers between them. Only the first `count` are
+  // there.
+  struct Quad {
+    const Real* first;
+    int64_t count, distance;
+    bool has(int64_t q) const { return q < count; }
+    const Real* at(int64_t q) const { return first + q * distance; }
+  };
+
+  void lay_out(bool by_images) {
+    const Geometry& g = p_.geometry;
+    by_images_ = by_images;
+    quads_ = by_images ? p_.wo : (p_.wo + kQuad - 1) / kQuad;
+    const int64_t last_column = (p_.wo - 1) * g.stride.w + (p_.kw - 1) * g.dilation.w;
+    const int64_t columns = std::max(last_column + 1, g.padding.w + p_.w);
+    // A last quad of columns may be read, and written, behind the last column.
+    const int64_t length = std::max((columns + g.stride.w - 1) / g.stride.w,
+                                    (p_.kw - 1) * g.dilation.w / g.stride.w + quads_ * kQuad);
+    length_ = by_images ? (columns + g.stride.w - 1) / g.stride.w * kQuad
+                        : round_up(length + kQuad - 1, kQuad);
+    rows_ = std::max((p_.ho - 1) * g.stride.h + (p_.kh - 1) * g.dilation.h + 1, g.padding.h + p_.h);
+    plane_ = g.stride.w * rows_ * length_;
+  }
+
+  // Whether quads of images take less time than quads of columns, and there is room for them. A run
+  // costs about one quad besides its own.
+  bool pays_by_images() const {
+    const auto padded = [](int64_t count) {
+      return static_cast<double>(round_up(count, kQuad)) / static_cast<double>(count);
+    };
+    const auto width = static_cast<double>(p_.wo);
+    const double of_images = padded(p_.n) * (width + 1) / width;
+    const double of_columns = padded(p_.wo) + static_cast<double>(kQuad) / width;
+    return of_images < of_columns && most_groups() > 0;
+  }
+
+  // How many groups are computed together. Their quads of a panel are read for every tile of sums,
+  // and stay in a core's cache; X is read once for each panel. Sums are read and written once for
+  // all of these groups.
+  int64_t most_groups() const {
+    constexpr int64_t kPanelBytes = 256 << 10, kInputBytes = 4 << 20;
+    const int64_t bytes = quads_of_group() * kQuad;
+    const int64_t of_panel = bytes * std::min(round_up(p_.co, kLanes), kMostVectors * kLanes);
+    return std::min({kPanelBytes / of_panel, kInputBytes / (p_.ci * plane_), kMostPixels / bytes});
+  }
+
+  int64_t images_of_group() const { return by_images_ ? kQuad : 1; }
+  int64_t columns_of_quad() const { return by_images_ ? 1 : kQuad; }
+  int64_t quads_of_group() const { return p_.ho * quads_; }
+  // The quad that begins with column j of a row of image n, `images` numbers from image to image.
+  // The columns of a quad are `step` numbers apart, and `columns` of them are left in the row.
+  Quad quad_of(const Real* first, int64_t n, int64_t images, int64_t columns, int64_t step) const {
+    return by_images_ ? Quad{first, p_.n - n, images} : Quad{first, columns, step};
+  }
 
   ScaleList scales_of_channels(const Real* from, int64_t pixels, int64_t channels,
                                const Team& team) const {
@@ -119,30 +163,29 @@ class WeightProduct {
     return scales_of(std::move(largest), args_.scales);
   }
 
-  // Adds what images [first, first + count) give.
-  void add_images(int64_t first, int64_t count, const Team& team) {
-    // Rows of an image for each item, so that one image has several.
+  // Adds what the groups of images [first, first + count) give.
+  void add_groups(int64_t first, int64_t count, const Team& team) {
+    // Rows of a group for each item, so that one group has several.
     constexpr int64_t kItemRows = 8;
     const int64_t of_x = (p_.h + kItemRows - 1) / kItemRows,
                   of_dy = (p_.ho + kItemRows - 1) / kItemRows;
     team.share(count * (of_x + of_dy), [&](int64_t item) {
-      const int64_t image = item / (of_x + of_dy), part = item % (of_x + of_dy);
+      const int64_t group = item / (of_x + of_dy), part = item % (of_x + of_dy);
       const int64_t row = (part < of_x ? part : part - of_x) * kItemRows;
+      const int64_t n = (first + group) * images_of_group();
       if (part < of_x) {
-        for (int64_t y = row; y < std::min(row + kItemRows, p_.h); ++y) {
-          write_inputs(first + image, image, y);
-        }
+        for (int64_t y = row; y < std::min(row + kItemRows, p_.h); ++y) write_inputs(n, group, y);
       } else {
-        std::vector<float> draws;
+        RowDraws draws;
         for (int64_t i = row; i < std::min(row + kItemRows, p_.ho); ++i) {
-          write_outputs(first + image, image, count, i, draws);
+          write_outputs(n, group, count, i, draws);
         }
       }
     });
     std::vector<int64_t> runs;
-    for (int64_t image = 0; image < count; ++image) {
+    for (int64_t group = 0; group < count; ++group) {
       for (int64_t i = 0; i < p_.ho; ++i) {
-        runs.push_back(image * p_.ci * plane_ + i * p_.geometry.stride.h * length_);
+        runs.push_back(group * plane_ + i * p_.geometry.stride.h * length_);
       }
     }
     std::vector<int32_t> offsets(static_cast<size_t>(round_up(p_.co, kLanes)));
@@ -162,29 +205,36 @@ class WeightProduct {
     });
   }
 
-  // Row y of image n of X, as the image `index` of those in the cache.
+  // Row y of the images from n on, as the group `index` of those together.
   void write_inputs(int64_t n, int64_t index, int64_t y) {
     const int64_t stride = p_.geometry.stride.w, pad = p_.geometry.padding.w;
-    const Real* row = args_.x + (n * p_.h + y) * p_.w * p_.ci;
+    const int64_t image = p_.h * p_.w * p_.ci;
+    const Real* row = args_.x + n * image + y * p_.w * p_.ci;
     // The next row is fetched from memory while this one is written.
-    for (int64_t at = 0; at < p_.w * p_.ci; at += kLanes) {
-      __builtin_prefetch(row + p_.w * p_.ci + at);
+    for (int64_t q = 0; q < std::min(images_of_group(), p_.n - n); ++q) {
+      for (int64_t at = 0; at < p_.w * p_.ci; at += kLanes) {
+        __builtin_prefetch(row + q * image + p_.w * p_.ci + at);
+      }
     }
-    uint8_t* to = x_.get() + index * p_.ci * plane_ + (y + p_.geometry.padding.h) * length_;
-    const __m512i steps = steps_of(plane_);
+    uint8_t* to = x_.get() + index * plane_ + (y + p_.geometry.padding.h) * length_;
+    const int64_t place_of_column = kQuad / columns_of_quad();
+    const int64_t channel = groups_ * plane_;
+    const __m512i steps = steps_of(channel);
     for (int64_t c = 0; c < p_.ci; c += kLanes) {
       const __mmask16 lanes = first_lanes(p_.ci - c);
       const __m512 inverse = _mm512_maskz_loadu_ps(lanes, x_scales_.inverse.data() + c);
       for (int64_t first = 0; first < std::min(stride, p_.w); ++first) {
         // Columns first, first + stride, ... are neighbours.
         const int64_t phase = (first + pad) % stride;
-        uint8_t* place = to + c * plane_ + phase * rows_ * length_ + (first + pad) / stride;
-        for (int64_t j = first; j < p_.w; j += kQuad * stride, place += kQuad) {
+        uint8_t* place =
+            to + c * channel + phase * rows_ * length_ + (first + pad) / stride * place_of_column;
+        for (int64_t j = first; j < p_.w; j += columns_of_quad() * stride, place += kQuad) {
+          const int64_t left = (p_.w - j + stride - 1) / stride;
+          const auto from = quad_of(row + j * p_.ci + c, n, image, left, stride * p_.ci);
           __m512i pixel[kQuad];
           for (int64_t q = 0; q < kQuad; ++q) {
-            const int64_t column = j + q * stride;
-            pixel[q] = column < p_.w ? to_nearest(load(row + column * p_.ci + c, lanes), inverse)
-                                     : _mm512_setzero_si512();
+            pixel[q] =
+                from.has(q) ? to_nearest(load(from.at(q), lanes), inverse) : _mm512_setzero_si512();
           }
           const __m512i quad =
               _mm512_xor_si512(joined(pixel), _mm512_set1_epi32(static_cast<int>(0x80808080)));
@@ -194,21 +244,28 @@ class WeightProduct {
     }
   }
 
-  // Where the quads of image `index` of `count` begin in a panel.
+  // Where the quads of group `index` of `count` begin in a panel.
   int8_t* quads_at(const Panel& panel, int64_t index, int64_t count) const {
-    return dy_.get() + (panel.first * count + index * panel.width()) * quads_of_image() * kQuad;
+    return dy_.get() + (panel.first * count + index * panel.width()) * quads_of_group() * kQuad;
   }
 
-  // Row i of image n of dY, as the image `index` of `count` in the cache.
-  void write_outputs(int64_t n, int64_t index, int64_t count, int64_t i,
-                     std::vector<float>& draws) {
-    const int64_t first = (n * p_.ho + i) * p_.wo * p_.co;
+  // Draws of a row of each image of a group.
+  struct RowDraws {
+    std::vector<float> room[kQuad];
+    const float* of[kQuad] = {};
+  };
+
+  // Row i of the images from n on, as the group `index` of `count` together.
+  void write_outputs(int64_t n, int64_t index, int64_t count, int64_t i, RowDraws& draws) {
+    const int64_t image = p_.ho * p_.wo * p_.co, numbers = p_.wo * p_.co;
+    const int64_t first = n * image + i * numbers;
     const Real* row = args_.dy + first;
-    const float* uniform = nullptr;
     if (args_.by_chance) {
-      // The row is fetched from memory while its draws are computed.
-      for (int64_t at = 0; at < p_.wo * p_.co; at += kLanes) __builtin_prefetch(row + at);
-      uniform = draws_of(args_.rng, first, p_.wo * p_.co, draws);
+      for (int64_t q = 0; q < std::min(images_of_group(), p_.n - n); ++q) {
+        // The row is fetched from memory while its draws are computed.
+        for (int64_t at = 0; at < numbers; at += kLanes) __builtin_prefetch(row + q * image + at);
+        draws.of[q] = draws_of(args_.rng, first + q * image, numbers, draws.room[q]);
+      }
     }
     for (const auto& panel : panels_) {
       int8_t* to = quads_at(panel, index, count) + i * quads_ * kQuad * panel.width();
@@ -217,16 +274,18 @@ class WeightProduct {
         const __mmask16 lanes = first_lanes(panel.columns - c);
         const __m512 inverse = _mm512_maskz_loadu_ps(lanes, dy_scales_.inverse.data() + channel);
         for (int64_t quad = 0; quad < quads_; ++quad) {
+          const int64_t column = quad * columns_of_quad(), at = column * p_.co + channel;
+          const auto from = quad_of(row + at, n, image, p_.wo - column, p_.co);
           __m512i pixel[kQuad];
           for (int64_t q = 0; q < kQuad; ++q) {
-            const int64_t column = quad * kQuad + q, at = column * p_.co + channel;
-            if (column >= p_.wo) {
+            if (!from.has(q)) {
               pixel[q] = _mm512_setzero_si512();
-            } else if (uniform == nullptr) {
-              pixel[q] = to_nearest(load(row + at, lanes), inverse);
+            } else if (!args_.by_chance) {
+              pixel[q] = to_nearest(load(from.at(q), lanes), inverse);
             } else {
-              pixel[q] = by_chance(load(row + at, lanes), inverse,
-                                   _mm512_maskz_loadu_ps(lanes, uniform + at));
+              const float* uniform = by_images_ ? draws.of[q] + at : draws.of[0] + at + q * p_.co;
+              pixel[q] = by_chance(load(from.at(q), lanes), inverse,
+                                   _mm512_maskz_loadu_ps(lanes, uniform));
             }
           }
           _mm512_store_si512(to + (quad * panel.width() + c) * kQuad, joined(pixel));
@@ -244,8 +303,9 @@ class WeightProduct {
     for (int64_t r = 0; r < kRows; ++r) {
       const int64_t at = first + std::min(r, own - 1), ci = at / taps_, tap = at % taps_;
       const int64_t down = tap / p_.kw * g.dilation.h, across = tap % p_.kw * g.dilation.w;
-      rows.row[r] = x_.get() + ci * plane_ + (across % g.stride.w * rows_ + down) * length_ +
-                    across / g.stride.w;
+      rows.row[r] = x_.get() + ci * groups_ * plane_ +
+                    (across % g.stride.w * rows_ + down) * length_ +
+                    across / g.stride.w * (kQuad / columns_of_quad());
     }
     kMultiply[panel.vectors - 1](rows, quads_at(panel, 0, count), sums);
     float* to = sums_.get() + panel.first * sums_rows_ + first * panel.width();
@@ -281,13 +341,15 @@ class WeightProduct {
   const Arguments<Quantized, Real>& args_;
   const std::vector<Panel> panels_;
   const int64_t taps_, sums_rows_;
+  // An image alone, or four if their pixels make the quads, is a group.
+  bool by_images_ = false;
+  int64_t groups_ = 1;              // together
   int64_t quads_ = 0;               // of a row of outputs
-  int64_t length_ = 0, rows_ = 0;   // of a plane of inputs
-  int64_t plane_ = 0;               // bytes of a channel of X
-  int64_t images_ = 1;              // together
+  int64_t length_ = 0, rows_ = 0;   // of a plane of inputs: bytes, rows
+  int64_t plane_ = 0;               // bytes of a channel of X in a group
   ScaleList x_scales_, dy_scales_;  // of the input channels of x, the output channels of dY
-  AlignedNumbers<uint8_t> x_;       // [image][channel][remainder][row][column]
-  AlignedNumbers<int8_t> dy_;       // [panel][image][row][quad][column][pixel of the quad]
+  AlignedNumbers<uint8_t> x_;       // [channel][group][remainder][row][column][image of the group]
+  AlignedNumbers<int8_t> dy_;       // [panel][group][row][quad][column][pixel of the quad]
   AlignedNumbers<float> sums_;      // [panel][input channel][tap][column]
 };
 
