@@ -25,6 +25,7 @@ void OperandProbe::after_backward(Network& network) {
 LayerOperands record_exact_pass(Session& session) {
   auto& network = session.network();
   for (auto* layer : network.layers()) make_exact(*layer);
+  for (auto* branch : network.branches()) branch->orders = {};  // the last step may have stopped it
   ForwardTraces traces(network, network.parameters().front().device());
   OperandProbe probe;
   probe.before_forward(network);

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/networks/network.h"
+#include "core/train/operand_probe.h"
 #include "core/train/session.h"
 #include "tests/core/train/repeating_recorder.h"
 #include "tests/core/train/same_training.h"
@@ -160,6 +161,19 @@ TEST(BlockSteps, ReplayedTrainAsAny) {
     EXPECT_EQ(report->graphs, 8);
     EXPECT_GT(report->steps.at("replayed"), 70 - 8 * 3);
   }
+}
+
+// What is recorded between two steps is of an exact pass, and the next step stops what it would.
+TEST(BlockSteps, AreNotInWhatIsRecordedBetweenThem) {
+  const auto dataset = toy_dataset();
+  const auto config = skipping_run("block_skip", {{.layers = "block=stage2_*"}});
+  Session session(config, dataset), plain(config, dataset);
+  train_both(session, plain, 2);
+  for (const auto& [info, operands] : record_exact_pass(session)) {
+    EXPECT_TRUE(operands.dy.defined()) << info.name;
+  }
+  train_both(session, plain, 1);
+  expect_same(session, plain);
 }
 
 // --- rates by sensitivity ------------------------------------------------------------------------
