@@ -1,6 +1,6 @@
 // vcas: whole examples are left out of the backward pass, SampleA and SampleW of VCAS (Wang, Chen &
 // Zhu 2024, "Efficient Backpropagation with Variance-Controlled Adaptive Sampling", section 4), at
-// fixed ratios.
+// ratios that are fixed or controlled.
 //
 // SampleA. Of the N examples of dY, example i stays with chance p_i = min(1, c |dY_i|) and is
 // divided by p_i. Each is drawn by itself; c is such that the chances add up to k = floor(ratio N),
@@ -22,17 +22,24 @@
 // the shortcut, if the last layer of the branch has this method. With norm=drop the layers of the
 // branch then work on that sample. With blocks=false the shortcut has all examples.
 //
+// Control. With a tolerance above 0 a layer has these ratios until the first measurement. Every so
+// many steps a training then measures what the draws add to the variance of the gradient, and sets
+// the ratios of each layer (section 5; core/train/variance_control.h). So this file only notes what
+// the measurement asks for.
+//
 // Departures. The paper samples blocks alone; here layers sample, too, whose dY has more examples
-// than their k. Its controller, which adapts the ratios so that the variance of both samples
-// stays below a share of the batch's, is not here: the ratios are fixed. If nothing is drawn, the
-// gradients are zero; the published code then takes all examples unscaled, which is not unbiased.
-// Published code adds 1e-9 to chances and sums.
+// than their k. If nothing is drawn, the gradients are zero; the published code then takes all
+// examples unscaled, which is not unbiased. Published code adds 1e-9 to chances and sums.
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "core/methods/method.h"
+#include "core/methods/variance_controlled.h"
 #include "kernels/draws.h"
 #include "kernels/select/select.h"
 
@@ -88,58 +95,85 @@ bool is_linear(const Operands& o) {
   return o.input_sizes[2] * o.input_sizes[3] * o.w.size(2) * o.w.size(3) == 1;
 }
 
-class Vcas final : public Method {
+class Vcas final : public Method, public VarianceControlled {
  public:
   explicit Vcas(const Params& params)
-      : ratio_(params.real("ratio")),
-        weight_ratio_(params.real("weight_ratio")),
+      : tolerance_(params.real("tolerance")),
+        every_(params.integer("every")),
         drops_(params.choice<DropAtNorms>("norm") == DropAtNorms::kDrop),
         equal_(params.choice<ExampleChances>("chances") == ExampleChances::kEqual),
-        blocks_(params.flag("blocks")) {}
+        blocks_(params.flag("blocks")),
+        ratios_{.examples = params.real("ratio"), .weights = params.real("weight_ratio")} {}
 
   Plan plan(const Operands& o, const MethodCall& call) override {
+    if (pass_ == Pass::kExact) {
+      norms_.push_back(slice_norms(o.dy, 0));
+      return Dense{};
+    }
     // Both gradients use one sample, whichever is asked for.
     Rng common = call.rng;
     common.product = Product::kDataGradient;
     Plan examples = sampled(o, call, common);
-    if (o.product != Product::kWeightGradient || weight_ratio_ == 1 || !is_linear(o)) {
-      return examples;
-    }
-    return sampled_again(o, std::move(examples), call.rng);
+    if (plans_once() || o.product != Product::kWeightGradient || !is_linear(o)) return examples;
+    if (pass_ == Pass::kTraining) return sampled_again(o, std::move(examples), call.rng);
+    note_second_sample(o, examples);
+    return examples;
   }
 
-  bool plans_once() const override { return weight_ratio_ == 1; }
+  bool plans_once() const override { return ratios_.weights == 1; }
   std::string_view waits_for() const override { return "how many examples its draws keep"; }
   std::optional<double> drops_examples() const override {
-    return drops_ ? std::optional(ratio_) : std::nullopt;
+    return drops_ ? std::optional(ratios_.examples) : std::nullopt;
   }
   bool samples_blocks() const override { return blocks_; }
+
+  double tolerance() const override { return tolerance_; }
+  int64_t every() const override { return every_; }
+  ExampleRatios ratios() const override { return ratios_; }
+  void set_ratios(const ExampleRatios& ratios) override { ratios_ = ratios; }
+  void begin_pass(Pass pass) override { pass_ = pass; }
+  std::vector<at::Tensor> take_norms() override { return std::exchange(norms_, {}); }
+  double take_weight_variance() override {
+    const auto sum = std::exchange(weight_variance_, {});
+    return sum.defined() ? sum.item<double>() : 0;
+  }
 
  private:
   // SampleA.
   Plan sampled(const Operands& o, const MethodCall& call, const Rng& rng) const {
-    if (call.alive != nullptr && call.alive->ratio <= ratio_) {
+    if (call.alive != nullptr && call.alive->ratio <= ratios_.examples) {
       return Sampled{.axis = Axis::kExamples, .index = call.alive->index, .scale = {}};
     }
-    const int64_t n = o.dy.size(0), k = share_of(n, ratio_);
+    const int64_t n = o.dy.size(0), k = share_of(n, ratios_.examples);
     if (k >= n) return Dense{};
     return drawn_examples(scores(slice_norms(o.dy, 0)), k, rng);
   }
 
-  // SampleW, of the examples that stayed.
-  Plan sampled_again(const Operands& o, Plan examples, const Rng& rng) const {
-    const auto of_x = slice_norms(o.x, 0), of_dy = slice_norms(o.dy, 0);
-    auto* stayed = std::get_if<Sampled>(&examples);
+  // What the second sample goes by, and how many it takes. Nothing if it would take all.
+  struct Second {
+    at::Tensor norms;  // of the examples that stayed, in their order
+    int64_t k;
+  };
+  std::optional<Second> second(const Operands& o, const Plan& examples) const {
+    const auto* stayed = std::get_if<Sampled>(&examples);
     const int64_t alive = stayed == nullptr ? o.dy.size(0) : stayed->index.numel();
-    if (alive == 0) return examples;
-    const int64_t k = share_of(alive, weight_ratio_);
-    if (k >= alive) return examples;
-    auto norms = of_x * of_dy;
+    if (alive == 0) return std::nullopt;
+    const int64_t k = share_of(alive, ratios_.weights);
+    if (k >= alive) return std::nullopt;
+    auto norms = slice_norms(o.x, 0) * slice_norms(o.dy, 0);
     if (stayed != nullptr) {
       norms = norms.index_select(0, stayed->index);
       if (stayed->scale.defined()) norms = norms * stayed->scale;
     }
-    auto again = drawn_examples(scores(norms), k, rng);
+    return Second{std::move(norms), k};
+  }
+
+  // SampleW, of the examples that stayed.
+  Plan sampled_again(const Operands& o, Plan examples, const Rng& rng) const {
+    const auto second_sample = second(o, examples);
+    if (!second_sample) return examples;
+    auto again = drawn_examples(scores(second_sample->norms), second_sample->k, rng);
+    const auto* stayed = std::get_if<Sampled>(&examples);
     if (stayed == nullptr) return again;
     if (stayed->scale.defined()) {
       again.scale = again.scale * stayed->scale.index_select(0, again.index);
@@ -148,14 +182,31 @@ class Vcas final : public Method {
     return again;
   }
 
+  // What SampleW would add. One example's part of the weight gradient of a linear layer has the
+  // norm |dY_i| |X_i|.
+  void note_second_sample(const Operands& o, const Plan& examples) {
+    const auto second_sample = second(o, examples);
+    if (!second_sample) return;
+    const auto& [norms, k] = *second_sample;
+    const auto p = capped_chances(scores(norms), k);
+    const auto added =
+        at::where(p > 0, (p.reciprocal() - 1) * norms.square(), at::zeros_like(p)).sum();
+    weight_variance_ = weight_variance_.defined() ? weight_variance_ + added : added;
+  }
+
   // What the chances go by. With equal chances that is whether there is a gradient at all.
   at::Tensor scores(const at::Tensor& norms) const {
     if (!equal_) return norms;
     return norms.masked_fill((norms > 0).logical_and(norms.isfinite()), 1);
   }
 
-  const double ratio_, weight_ratio_;
+  const double tolerance_;
+  const int64_t every_;
   const bool drops_, equal_, blocks_;
+  ExampleRatios ratios_;
+  Pass pass_ = Pass::kTraining;
+  std::vector<at::Tensor> norms_;
+  at::Tensor weight_variance_;  // [] double; undefined: nothing was noted
 };
 
 REGISTER_METHOD("vcas", Vcas)
@@ -163,9 +214,24 @@ REGISTER_METHOD("vcas", Vcas)
     .from_paper("wang2024", "section 4")
     .approximates({Product::kDataGradient, Product::kWeightGradient})
     .controlled_by("vcas:chances=equal")
-    .param({"ratio", 0.5, "share of the examples that stays on average", 0.001, 1})
+    .param({"ratio", 0.5,
+            "share of the examples that stays on average; with a tolerance, until the first "
+            "measurement",
+            0.001, 1})
     .param({"weight_ratio", 1.0, "share of these that the weight gradient of a linear layer takes",
             0.001, 1})
+    .param({.name = "tolerance",
+            .fallback = 0.0,
+            .help = "how much the draws may add to the variance between batches, as a share of it; "
+                    "ratios follow from it. 0: they are fixed",
+            .min = 0,
+            .max = 1000,
+            .added_later = true})
+    .param({.name = "every",
+            .fallback = int64_t{100},
+            .help = "with a tolerance: steps from one measurement to the next",
+            .min = 1,
+            .added_later = true})
     .param({"blocks", true,
             "the gradient of a residual block's output is sampled, before it enters the shortcut"})
     .param({.name = "norm",

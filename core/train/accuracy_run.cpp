@@ -291,6 +291,14 @@ class AccuracyRun {
       metric("density", where, density);
     }
     for (const auto& [block, rate] : session_->block_rates()) metric("block_rate", block, rate);
+    for (const auto& [layer, ratios] : session_->controlled_ratios()) {
+      metric("example_ratio", layer, ratios.examples);
+      metric("weight_ratio", layer, ratios.weights);
+    }
+    if (const auto cost = session_->control_cost()) {
+      metric("control_work", "passes", cost->first);
+      metric("control_work", "saved", cost->second);
+    }
     if (const auto kept = session_->kept_share()) metric("kept", "train", *kept);
     if (const auto wait_ns = session_->take_data_wait_ns()) {
       const int64_t epoch_ns = record_.train_ns + record_.warmup_ns - record_.epoch_from_ns;
@@ -448,6 +456,7 @@ class AccuracyRun {
     {
       const Aside aside(record_);
       for (const auto& event : session_->layer_events()) sink_(event);
+      judge_control();
       report_graphs(*session_, "train",
                     [this](const char* name, const std::string& split, double value) {
                       metric(name, split, value);
@@ -470,6 +479,16 @@ class AccuracyRun {
     if (early_end_ && ending == Ending::kFinished) event["ended_by"] = *early_end_;
     if (divergence_) put_divergence(event, *divergence_);
     sink_(event);
+  }
+
+  // Says so if controlling the ratios of a method has cost more than its samples have saved.
+  void judge_control() {
+    const auto cost = session_->control_cost();
+    if (!cost || cost->first < cost->second) return;
+    note(fmt::format(
+        "{}: its measurements took {:.1f} % of the work of exact steps, and its samples "
+        "saved {:.1f} %; measure less often (every) or allow more (tolerance)",
+        config_.method, 100 * cost->first, 100 * cost->second));
   }
 
   const RunConfig& config_;

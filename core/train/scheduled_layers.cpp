@@ -24,6 +24,24 @@ ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, 
     auto& method = prototypes_.emplace_back(make_method(text));
     abstains_.push_back(method->abstains());
     freezes_.push_back(dynamic_cast<const FreezingMethod*>(method.get()) != nullptr);
+    const auto* of_variance = dynamic_cast<const VarianceControlled*>(method.get());
+    if (of_variance != nullptr && of_variance->tolerance() > 0) {
+      const std::string& first =
+          schedule_.methods().at(static_cast<size_t>(std::max(0, controlled_)));
+      if (controlled_ >= 0) {
+        throw usage_error(
+            "{} and {}: one training controls the ratios of one of them; give the others "
+            "tolerance=0",
+            first, text);
+      }
+      if (world_.size > 1) {
+        throw usage_error("{} measures its ratios, which works on one rank only; use tolerance=0",
+                          text);
+      }
+      controlled_ = static_cast<int>(prototypes_.size()) - 1;
+      control_ = VarianceControl(of_variance->tolerance());
+      measured_from_ = of_variance->every();
+    }
     if (!schedule_.tells_ranks_apart()) continue;
     if (freezes_.back()) {
       throw usage_error("{} freezes a layer on all ranks: leave `ranks` out of the rules", text);
@@ -75,6 +93,12 @@ std::vector<std::pair<std::string, double>> ScheduledLayers::block_rates() const
   return rates;
 }
 
+Method& ScheduledLayers::method_of(PerLayer& layer, size_t index) {
+  auto& method = layer.methods[index];
+  if (method == nullptr) method = make_method(schedule_.methods()[index]);
+  return *method;
+}
+
 void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
                                  const uint64_t* step_at) {
   row_.clear();
@@ -103,7 +127,7 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
       if (left_out != Decision::kDense) {
         // There is no graph, so nobody asks the layer for this product.
         const auto m = static_cast<size_t>(left_out);
-        if (entry.methods[m] == nullptr) entry.methods[m] = make_method(schedule_.methods()[m]);
+        method_of(entry, m);
         auto& count = entry.approximated[m][p];
         ++count.calls;
         orders.methods[p] = nullptr;
@@ -122,10 +146,8 @@ void ScheduledLayers::begin_step(int64_t step, const at::Tensor& loss_scale,
         continue;
       }
       const auto m = static_cast<size_t>(index);
-      auto& method = entry.methods[m];
-      if (method == nullptr) method = make_method(schedule_.methods()[m]);
       auto& count = entry.approximated[m][p];
-      orders.methods[p] = method.get();
+      orders.methods[p] = &method_of(entry, m);
       orders.kept[p] = &entry.kept_before[m];
       counts.use[p] = &count;
       counts.dense_macs[p] = &count.dense_macs;

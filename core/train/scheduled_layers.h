@@ -17,7 +17,9 @@
 #include "core/parallel/collectives.h"
 #include "core/train/checkpoint.h"
 #include "core/train/frozen_parameters.h"
+#include "core/train/gradient_variance.h"
 #include "core/train/step_graphs.h"
+#include "core/train/variance_control.h"
 
 namespace approx {
 
@@ -29,7 +31,8 @@ class ScheduledLayers {
  public:
   // Throws Error(kUsage) if a schedule that tells ranks apart has a method with a memory: a
   // checkpoint joins the memories of all ranks. Nor may such a schedule freeze layers, which all
-  // ranks have to freeze together. `layers` must outlive this object. `seed` keys every random draw
+  // ranks have to freeze together. Throws it too for several methods with controlled ratios, and
+  // for one if there are several ranks. `layers` must outlive this object. `seed` keys every draw
   // of the methods. `world`: the ranks of the network and this one among them, as in the schedule.
   // `branches`: those of the network, for schedules that stop some; they must outlive this object
   // too.
@@ -51,6 +54,31 @@ class ScheduledLayers {
 
   // The share of the steps at which each measured block is stopped, by block.
   std::vector<std::pair<std::string, double>> block_rates() const;
+
+  // Whether a method of `step` has controlled ratios, and they are to be measured before the step
+  // begins.
+  bool wants_variance(int64_t step) const;
+
+  // The layers of `step` whose method has controlled ratios, in the order of the forward pass.
+  std::vector<ControlledLayer> controlled_layers(int64_t step);
+
+  // Gives orders for a pass of a measurement at `step`: layers with controlled ratios compute as
+  // the pass says, all others exactly. Nothing is counted. Its draws are those of no other pass.
+  void begin_measured(int64_t step, const MeasuredPass& pass, const at::Tensor& loss_scale = {});
+
+  // Takes the measurement at `step`, of batches of `images` images. If it is not finite it is
+  // ignored, and asked for again before the next step.
+  void set_variance(int64_t step, const GradientVariance& measured, int64_t images);
+
+  // The controlled ratios of the layers that were measured, by layer.
+  std::map<std::string, ExampleRatios> controlled_ratios() const { return control_.ratios(); }
+
+  // The cost of control so far. Nothing if no method has controlled ratios.
+  struct ControlCost {
+    double passes = 0;  // multiply-accumulates of all measurements, as a share of exact steps
+    double saved = 0;   // those that the steps have saved, as a share of exact steps
+  };
+  std::optional<ControlCost> control_cost() const;
 
   // Fills every layer's slot and gives every branch its orders for `step`. `loss_scale` is that of
   // MethodCall, undefined: 1; `step_at` is that of Rng. Costs a few comparisons per layer and rule.
@@ -136,6 +164,10 @@ class ScheduledLayers {
     VariantCalls variant_calls(Product product) const;
   };
 
+  // The method with controlled ratios that a layer has at a step; null: none.
+  VarianceControlled* controlled(size_t layer, int64_t step);
+  Method& method_of(PerLayer& layer, size_t index);
+  void apply_ratios();
   void begin_branches(int64_t step);
   void begin_frozen(int64_t step);
   // The method that leaves a product out as its backward pass is ended: an index into the
@@ -156,6 +188,10 @@ class ScheduledLayers {
   std::vector<bool> abstains_, freezes_;  // by method
   FrozenLayers frozen_;
   std::vector<std::unique_ptr<Method>> prototypes_;  // by method; answer questions only
+  int controlled_ = -1;                              // the method with controlled ratios; -1: none
+  VarianceControl control_;                          // of that method
+  int64_t measured_from_ = 0;  // the next measurement is at this step or later
+  double measured_macs_ = 0;   // multiply-accumulates of all measurements
   bool counts_gradients_ = false;
 };
 

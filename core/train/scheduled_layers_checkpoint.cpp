@@ -80,6 +80,11 @@ void ScheduledLayers::save(Checkpoint& checkpoint, Collectives* ranks) const {
   checkpoint.state["layers"] = layers;
   checkpoint.state["observed"] = observed_;
   if (!sensitivities_.empty()) checkpoint.state["sensitivities"] = sensitivities_;
+  if (controlled_ >= 0) {
+    checkpoint.state["control"] = {{"ratios", control_.state()},
+                                   {"measured_from", measured_from_},
+                                   {"measured_macs", measured_macs_}};
+  }
 }
 
 void ScheduledLayers::restore(const Checkpoint& checkpoint, at::Device device) {
@@ -128,6 +133,13 @@ void ScheduledLayers::restore(const Checkpoint& checkpoint, at::Device device) {
               .contiguous(channels_last ? at::MemoryFormat::ChannelsLast
                                         : at::MemoryFormat::Contiguous);
     }
+  }
+  if (controlled_ >= 0) {
+    const Json& control = checkpoint.state.at("control");
+    control_.restore(control.at("ratios"));
+    control.at("measured_from").get_to(measured_from_);
+    control.at("measured_macs").get_to(measured_macs_);
+    apply_ratios();
   }
 }
 

@@ -105,6 +105,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
   layers_ = std::make_unique<ScheduledLayers>(network_->layers(), std::move(schedule),
                                               static_cast<uint64_t>(config.seed), world(),
                                               network_->branches());
+  check_control();
   parameters_ = named(network_->named_parameters());
   std::erase_if(parameters_, [](const auto& item) { return !item.second.requires_grad(); });
   std::vector<std::string> layer_names;
@@ -135,6 +136,28 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
     open_graphs(by_others);
   }
   network_->train();
+}
+
+void Session::check_control() const {
+  if (!layers_->control_cost()) return;
+  if (config_.purpose == Purpose::kTiming) {
+    throw usage_error(
+        "{}: a timing run is too short for ratios that follow from a training; time fixed ones, "
+        "with tolerance=0",
+        config_.method);
+  }
+  if (selected_ != nullptr) {
+    throw usage_error(
+        "{}: its ratios are measured on whole batches; leave selection = {} out, or use "
+        "tolerance=0",
+        config_.method, config_.selection);
+  }
+  if (steps_per_epoch() < kMeasuredBatches) {
+    throw usage_error(
+        "{}: its ratios are measured on {} batches, and an epoch has one; use smaller "
+        "batches or tolerance=0",
+        config_.method, kMeasuredBatches);
+  }
 }
 
 void Session::open_lookahead(const std::vector<NamedTensor>& tensors) {
@@ -249,9 +272,26 @@ void Session::measure_blocks() {
       }));
 }
 
+void Session::measure_variance() {
+  if (graphs_ != nullptr) graphs_->forget();
+  // The batch of this step, and its neighbour in the epoch.
+  const bool is_last = (step_ + 1) % steps_per_epoch() == 0;
+  const std::vector<Batch> batches = {batches_.at(is_last ? step_ - 1 : step_ + 1),
+                                      batches_.at(step_)};
+  const auto scale = loss_scale_ == nullptr ? at::Tensor() : loss_scale_->scale();
+  const auto measured = measured_variance(
+      *network_, layers_->controlled_layers(step_), device_, [&](const MeasuredPass& pass) {
+        layers_->begin_measured(step_, pass, scale);
+        const auto loss = loss_of(batches.at(static_cast<size_t>(pass.batch)), /*remember=*/false);
+        return loss_scale_ == nullptr ? loss : loss_scale_->scaled(loss);
+      });
+  layers_->set_variance(step_, measured, batch_size());
+}
+
 void Session::step(StepObserver* observer) {
   whiten_first();
   if (layers_->wants_sensitivities(step_)) measure_blocks();
+  if (layers_->wants_variance(step_)) measure_variance();
   const auto* step_at = graphs_ == nullptr ? nullptr : graphs_->step_at();
   layers_->begin_step(step_, loss_scale_ == nullptr ? at::Tensor() : loss_scale_->scale(), step_at);
   const double rate = rate_at(step_);
@@ -398,6 +438,16 @@ std::vector<Json> Session::layer_events() const {
 
 std::vector<std::pair<std::string, double>> Session::block_rates() const {
   return layers_->block_rates();
+}
+
+std::map<std::string, ExampleRatios> Session::controlled_ratios() const {
+  return layers_->controlled_ratios();
+}
+
+std::optional<std::pair<double, double>> Session::control_cost() const {
+  const auto cost = layers_->control_cost();
+  if (!cost) return std::nullopt;
+  return std::pair(cost->passes, cost->saved);
 }
 
 std::vector<std::pair<std::string, double>> Session::take_densities() {

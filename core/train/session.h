@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "core/config/run_config.h"
+#include "core/methods/variance_controlled.h"
 #include "core/parallel/collectives.h"
 #include "core/train/batches.h"
 #include "core/train/checkpoint.h"
@@ -122,6 +124,14 @@ class Session {
   // which each block is stopped, by block. Else none.
   std::vector<std::pair<std::string, double>> block_rates() const;
 
+  // Where a method has controlled ratios and they are measured: its ratios, by layer. Else none.
+  std::map<std::string, ExampleRatios> controlled_ratios() const;
+
+  // The work of measuring controlled ratios so far, and the work that the steps have saved. Both
+  // are multiply-accumulates as shares of those of exact steps. Nothing if no method has such
+  // ratios.
+  std::optional<std::pair<double, double>> control_cost() const;
+
   // "<layer>:<product>", and the share of entries that were kept of its pruned gradients since the
   // last call. Waits for the device.
   std::vector<std::pair<std::string, double>> take_densities();
@@ -129,6 +139,8 @@ class Session {
  private:
   // Whether the next step is after the epochs in which the first convolution's bias trains.
   bool holds_first_bias() const;
+  // Throws Error(kUsage) if ratios are to be controlled and cannot be.
+  void check_control() const;
   void open_lookahead(const std::vector<NamedTensor>& tensors);
   std::unique_ptr<GradientReduction> make_reduction() const;
   void open_graphs(bool reduced_by_others);
@@ -142,6 +154,9 @@ class Session {
   // Tells the schedule how much each block matters to the gradient of the next batch, beside the
   // training: it leaves no trace but that.
   void measure_blocks();
+  // Lets controlled ratios follow from the variance of the gradient, beside the training: it leaves
+  // no trace but that.
+  void measure_variance();
   // Sets the weight of a whitening convolution, once in a training, and not if a training is
   // resumed.
   void whiten_first();

@@ -101,6 +101,14 @@ TEST(Resume, SampledBlocksGoOnBitForBit) {
   expect_same_end(config);
 }
 
+// Measured before the fifth of 42 steps, and after every fourth: before, at and behind checkpoints.
+TEST(Resume, ControlledRatiosGoOnBitForBit) {
+  auto config = resumed_config("vcas:tolerance=3,ratio=0.6,weight_ratio=0.7,every=4");
+  config.network = "resnet14";
+  config.schedule = {{}};
+  expect_same_end(config);
+}
+
 // By default it leaves these small layers exact.
 TEST(Resume, RoundingByChanceGoesOnBitForBit) {
   expect_same_end(resumed_config("int8:min_uses=0"));
