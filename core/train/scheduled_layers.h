@@ -59,6 +59,9 @@ class ScheduledLayers {
   // begins.
   bool wants_variance(int64_t step) const;
 
+  // The steps from one measurement of controlled ratios to the next. Nothing if no method has them.
+  std::optional<int64_t> measured_every() const;
+
   // The layers of `step` whose method has controlled ratios, in the order of the forward pass.
   std::vector<ControlledLayer> controlled_layers(int64_t step);
 

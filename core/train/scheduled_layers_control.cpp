@@ -32,6 +32,12 @@ std::vector<ControlledLayer> ScheduledLayers::controlled_layers(int64_t step) {
   return found;
 }
 
+std::optional<int64_t> ScheduledLayers::measured_every() const {
+  if (controlled_ < 0) return std::nullopt;
+  const auto& method = *prototypes_[static_cast<size_t>(controlled_)];
+  return dynamic_cast<const VarianceControlled&>(method).every();
+}
+
 bool ScheduledLayers::wants_variance(int64_t step) const {
   if (controlled_ < 0 || step < measured_from_) return false;
   for (size_t i = 0; i < layers_.size(); ++i) {
@@ -85,7 +91,7 @@ void ScheduledLayers::set_variance(int64_t step, const GradientVariance& measure
     }
   }
   if (!measured.is_finite()) return;
-  const int64_t every = layers.front().method->every();
+  const int64_t every = measured_every().value();
   measured_from_ = (step / every + 1) * every;
   control_.update(measured, before);
   apply_ratios();

@@ -139,24 +139,26 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
 }
 
 void Session::check_control() const {
-  if (!layers_->control_cost()) return;
+  const auto every = layers_->measured_every();
+  if (!every) return;
+  const auto refuse = [this](const std::string& why) {
+    throw usage_error("{}: {}, or use tolerance=0", config_.method, why);
+  };
   if (config_.purpose == Purpose::kTiming) {
-    throw usage_error(
-        "{}: a timing run is too short for ratios that follow from a training; time fixed ones, "
-        "with tolerance=0",
-        config_.method);
+    refuse("a timing run is too short for ratios that follow from a training. Time fixed ones");
   }
   if (selected_ != nullptr) {
-    throw usage_error(
-        "{}: its ratios are measured on whole batches; leave selection = {} out, or use "
-        "tolerance=0",
-        config_.method, config_.selection);
+    refuse(fmt::format("ratios are measured on whole batches. Leave selection = {} out",
+                       config_.selection));
   }
   if (steps_per_epoch() < kMeasuredBatches) {
-    throw usage_error(
-        "{}: its ratios are measured on {} batches, and an epoch has one; use smaller "
-        "batches or tolerance=0",
-        config_.method, kMeasuredBatches);
+    refuse(
+        fmt::format("ratios are measured on {} batches, and an epoch has one. Use smaller batches",
+                    kMeasuredBatches));
+  }
+  if (*every >= total_steps()) {
+    refuse(fmt::format("with every = {} nothing is measured in {} steps. Use a smaller one", *every,
+                       total_steps()));
   }
 }
 

@@ -370,9 +370,14 @@ TEST(ControlledRatios, AreMeasuredAgainWhereAGradientIsNotFinite) {
 }
 
 TEST(ControlledRatios, SayWhatTheyCost) {
-  const auto messages = [](const std::string& arguments) {
+  const auto short_run = [](const std::string& arguments) {
+    auto config = controlled_run(arguments);
+    config.recipe.epochs = 5;  // 70 steps
+    return config;
+  };
+  const auto messages = [&](const std::string& arguments) {
     std::vector<std::string> found;
-    for (const auto& event : of_kind(events_of(controlled_run(arguments)), "note")) {
+    for (const auto& event : of_kind(events_of(short_run(arguments)), "note")) {
       found.push_back(event["message"]);
     }
     return found;
@@ -381,11 +386,11 @@ TEST(ControlledRatios, SayWhatTheyCost) {
   ASSERT_EQ(dear.size(), 1u);
   EXPECT_NE(dear[0].find("its measurements took"), std::string::npos) << dear[0];
   EXPECT_NE(dear[0].find("measure less often (every)"), std::string::npos) << dear[0];
-  EXPECT_TRUE(messages("tolerance=1,every=140,ratio=0.25").empty());
+  EXPECT_TRUE(messages("tolerance=1,every=60,ratio=0.25").empty());
   EXPECT_TRUE(messages("ratio=1").empty());
 
   std::map<std::string, double> metrics;
-  const auto config = controlled_run("tolerance=1,every=40");
+  const auto config = short_run("tolerance=1,every=40");
   for (const auto& event : of_kind(events_of(config), "metric")) {
     metrics[event["name"].get<std::string>() + " " + event["split"].get<std::string>()] =
         event["value"];
@@ -406,10 +411,14 @@ TEST(ControlledRatios, AreRefusedWhereTheyCannotBeMeasured) {
   EXPECT_NE(refusal(timing).find("too short for ratios"), std::string::npos) << refusal(timing);
   auto chosen = controlled_run("tolerance=1");
   chosen.selection = "random_subset:ratio=0.5";
-  EXPECT_NE(refusal(chosen).find("leave selection"), std::string::npos) << refusal(chosen);
+  EXPECT_NE(refusal(chosen).find("Leave selection"), std::string::npos) << refusal(chosen);
   auto one_batch = controlled_run("tolerance=1");
   one_batch.batch_size = 100000;
   EXPECT_NE(refusal(one_batch).find("an epoch has one"), std::string::npos) << refusal(one_batch);
+
+  const auto late = controlled_run("tolerance=1,every=280");
+  EXPECT_NE(refusal(late).find("nothing is measured in 280 steps"), std::string::npos)
+      << refusal(late);
 
   auto two = controlled_run("tolerance=1");
   two.schedule = {{.layers = "1"}, {.layers = "2", .method = "vcas:tolerance=2"}};
