@@ -269,7 +269,7 @@ def measured_line(entry, method, labels, schedules):
         return None
     schedule = (speed or loss)["schedule"]
     line = {"method": ", ".join([method, *([schedules[schedule]] if schedules else [])]),
-            "base": method}
+            "base": method, "needs": entry.get("needs")}
     network, precision = entry["network"], entry["precision"]
     if speed:
         line |= {"threads": speed_from.threads(network, precision),
@@ -346,7 +346,7 @@ def page_lines(group):
 
 
 def answer_of(group):
-    """(what to use, the line of it or None of exact training as it is, the most promising line that
+    """(what to use, the lines of it, none for exact training as it is, the most promising line that
     is undecided or None)."""
     own = [line for line in page_lines(group) if line["verdict"]]
     methods = [line for line in own if "is_exact" not in line]
@@ -359,16 +359,25 @@ def answer_of(group):
         bound = (line["loss_pp"] or 0) + (line["loss_pp_half"] or 0) if line.get("seeds") else None
         return (line["verdict"] == UNDECIDED and (line.get("speedup_lo") or 0) > 1 and
                 bound is not None and bound <= line["margin_pp"])
+    def with_needs(text, line):
+        return f"{text} ({line['needs']})" if line.get("needs") else text
     undecided = fastest(filter(may_pay, methods))
-    if worth := fastest(line for line in methods if line["verdict"] == YES):
-        return worth["method"], worth, undecided
-    if shown_to_do := fastest(line for line in exact if line["verdict"] == YES):
+    worth = fastest(line for line in methods if line["verdict"] == YES)
+    shown_to_do = fastest(line for line in exact if line["verdict"] == YES)
+    if worth and shown_to_do:
+        # They were measured on machines of their own, so neither is the faster one everywhere.
+        exactly = with_needs(f"exact {shown_to_do['in']}", shown_to_do)
+        return (f"Time both: {exactly}, {with_needs(worth['method'], worth)}",
+                [shown_to_do, worth], undecided)
+    if worth:
+        return with_needs(worth["method"], worth), [worth], undecided
+    if shown_to_do:
         needs = (f" if the {group['hardware'].upper()} has {shown_to_do['needs']}, else in "
                  f"{group['precisions'][0]}") if shown_to_do["needs"] else ""
-        return f"Train exactly in {shown_to_do['in']}{needs}", shown_to_do, undecided
+        return f"Train exactly in {shown_to_do['in']}{needs}", [shown_to_do], undecided
     if faster := fastest(line for line in exact if line["verdict"] == UNDECIDED):
-        return f"Train exactly; try {faster['in']}", faster, undecided
-    return "Train exactly", None, undecided
+        return f"Train exactly; try {faster['in']}", [faster], undecided
+    return "Train exactly", [], undecided
 
 
 def speed_cell(line):
@@ -397,13 +406,14 @@ def answer():
     """The table of README.md: what to use on each hardware."""
     rows = []
     for group in settings_of()["hardware"]:
-        use, line, undecided = answer_of(group)
+        use, used, undecided = answer_of(group)
         still = "none"
         if undecided:
             still = (f"{undecided['method']}: {speed_cell(undecided)}, loss "
                      f"{loss_cell(undecided)}")
-        cells = ("1", "0") if line is None else (
-            speed_cell(line), loss_cell(line) if line.get("seeds") else "not measured")
+        cells = ("; ".join(map(speed_cell, used)) or "1",
+                 "; ".join(loss_cell(line) if line.get("seeds") else "not measured"
+                           for line in used) or "0")
         rows.append([group["title"], use, *cells, still])
     header = ["hardware", "what to use", "step speedup", "loss, points",
               "may pay, but undecided"]
@@ -421,7 +431,7 @@ HEAD = """# Which method to use
 *Step speedup*: over the exact step of its precision (exact bf16, tf32: over fp32).
 *Loss*: exact accuracy minus the method's, points. [ ] and ±: 95 % intervals.
 ✔ yes; ✘ no; ? undecided; – not measured; \\* from two databases.{lossy}
-A verdict needs six seeds, an [enclosed](glossary.md) learning rate, and ten processes (five if
+A verdict needs six seeds, an [enclosed](glossary.md) rate, ten processes (five if
 obvious). Reasons: `approxtrain advice`."""
 
 
@@ -429,7 +439,7 @@ def page():
     """The text of docs/which-method.md."""
     is_shown = any(line["verdict"] == YES for line in lines() if "is_exact" not in line)
     lossy = sorted({line["lossy_data"] for line in lines() if "lossy_data" in line})
-    parts = [HEAD.format(shown="Use a method where its line has ✔." if is_shown else
+    parts = [HEAD.format(shown="Use what has ✔." if is_shown else
                          "No method is shown to pay. ✔ is exact training in another "
                          "precision.",
                          lossy=f"\nLossy (JPEG): {', '.join(lossy)}." if lossy else "")]
@@ -437,7 +447,11 @@ def page():
         rows, missing = [], []
         for line in page_lines(group):
             if line["verdict"] is None:
-                missing.append(line["method"])
+                # One that is of other hardware, such as 8-bit integers of a CPU, is not missed.
+                where = {other["hardware"] for other in lines()
+                         if other.get("base") == line["base"] and other["verdict"]}
+                if not where or group["hardware"] in where:
+                    missing.append(line["method"])
                 continue
             apart = (line.get("speed_database") and line.get("loss_database") and
                      line["speed_database"] != line["loss_database"])

@@ -98,7 +98,8 @@ def check_answer():
     def answer(*lines):
         which.lines = lambda: list(lines)
         use, chosen, undecided = which.answer_of(group)
-        return use, chosen and chosen["method"], undecided and undecided["method"]
+        names = [each["method"] for each in chosen]
+        return use, ", ".join(names) or None, undecided and undecided["method"]
 
     none = line("B", None, 0.0)
     exact = {"base": "", "is_exact": True, "in": "bf16", "needs": None}
@@ -114,6 +115,11 @@ def check_answer():
     assert answer(line("E", "yes", 1.6, 0.1, **exact | {"needs": "X"}),
                   line("A", "no", 1.1), none)[0] == (
         "Train exactly in bf16 if the CPU has X, else in fp32")
+    # Two that are shown to pay were measured on different machines: neither is the one to use.
+    assert answer(line("E", "yes", 1.6, 0.1, **exact | {"needs": "X"}),
+                  line("A", "yes", 1.3, 0.1, needs="Y"), line("B", "yes", 1.2, 0.1))[:2] == (
+        "Time both: exact bf16 (X), A (Y)", "E, A")
+    assert answer(line("A", "yes", 1.1, 0.1, needs="Y"), none)[0] == "A (Y)"
     assert answer(line("E", "undecided", 1.6, **exact), line("A", "no", 1.1), none) == (
         "Train exactly; try bf16", "E", None)
     assert answer(line("E", "no", 1.6, **exact), line("A", "no", 1.1), none)[0] == "Train exactly"
