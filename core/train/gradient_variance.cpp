@@ -1,11 +1,10 @@
 #include "core/train/gradient_variance.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 
-#include "core/train/forward_traces.h"
+#include "core/train/extra_gradients.h"
 
 namespace approx {
 namespace {
@@ -56,21 +55,11 @@ std::vector<MeasuredPass> measured_passes() {
 GradientVariance measured_variance(Network& network, const std::vector<ControlledLayer>& layers,
                                    c10::Device device,
                                    const std::function<at::Tensor(const MeasuredPass&)>& loss) {
-  std::vector<std::string> names;
-  Gradients parameters;
-  for (const auto& item : network.named_parameters()) {
-    if (!item.value().requires_grad()) continue;
-    names.push_back(item.key());
-    parameters.push_back(item.value());
-  }
-  ForwardTraces traces(network, device);
+  ExtraGradients extra(network, device);
   const auto gradients = [&](const MeasuredPass& pass) {
-    auto each = torch::autograd::grad({loss(pass)}, parameters, /*grad_outputs=*/{},
-                                      /*retain_graph=*/std::nullopt, /*create_graph=*/false,
-                                      /*allow_unused=*/true);
-    traces.remove();
+    auto each = extra.of(loss(pass));
     for (size_t p = 0; p < each.size(); ++p) {
-      if (!each[p].defined()) each[p] = at::zeros_like(parameters[p]);
+      if (!each[p].defined()) each[p] = at::zeros_like(extra.parameters()[p]);
     }
     return each;
   };
@@ -100,6 +89,7 @@ GradientVariance measured_variance(Network& network, const std::vector<Controlle
     auto& layer = variance.layers[i];
     const double second = layers[i].method->take_weight_variance() / kSampledPasses;
     if (layers[i].is_linear) layer.weights = second;
+    const auto& names = extra.names();
     const auto weight = std::ranges::find(names, layer.layer + ".weight");
     if (weight == names.end()) continue;
     layer.batches = between[static_cast<size_t>(weight - names.begin())] / (kMeasuredBatches - 1);

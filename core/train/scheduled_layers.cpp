@@ -26,13 +26,11 @@ ScheduledLayers::ScheduledLayers(std::vector<Layer*> layers, Schedule schedule, 
     freezes_.push_back(dynamic_cast<const FreezingMethod*>(method.get()) != nullptr);
     const auto* of_variance = dynamic_cast<const VarianceControlled*>(method.get());
     if (of_variance != nullptr && of_variance->tolerance() > 0) {
-      const std::string& first =
-          schedule_.methods().at(static_cast<size_t>(std::max(0, controlled_)));
       if (controlled_ >= 0) {
         throw usage_error(
             "{} and {}: one training controls the ratios of one of them; give the others "
             "tolerance=0",
-            first, text);
+            schedule_.methods().at(static_cast<size_t>(controlled_)), text);
       }
       if (world_.size > 1) {
         throw usage_error("{} measures its ratios, which works on one rank only; use tolerance=0",

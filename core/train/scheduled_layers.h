@@ -167,7 +167,9 @@ class ScheduledLayers {
     VariantCalls variant_calls(Product product) const;
   };
 
-  // The method with controlled ratios that a layer has at a step; null: none.
+  // Whether a layer has the method with controlled ratios at a step.
+  bool is_controlled(size_t layer, int64_t step) const;
+  // That method; null: it has not.
   VarianceControlled* controlled(size_t layer, int64_t step);
   Method& method_of(PerLayer& layer, size_t index);
   void apply_ratios();

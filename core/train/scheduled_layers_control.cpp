@@ -12,11 +12,15 @@ constexpr uint64_t kPassesOfAStep = 16;
 
 }  // namespace
 
-VarianceControlled* ScheduledLayers::controlled(size_t layer, int64_t step) {
-  if (controlled_ < 0) return nullptr;
+bool ScheduledLayers::is_controlled(size_t layer, int64_t step) const {
+  if (controlled_ < 0) return false;
   const Decision decision = schedule_.at(layer, step, world_.rank);
-  const auto has = [&](Product product) { return decision.of(product) == controlled_; };
-  if (std::ranges::none_of(kAllProducts, has)) return nullptr;
+  return std::ranges::any_of(kAllProducts,
+                             [&](Product product) { return decision.of(product) == controlled_; });
+}
+
+VarianceControlled* ScheduledLayers::controlled(size_t layer, int64_t step) {
+  if (!is_controlled(layer, step)) return nullptr;
   auto& method = method_of(layers_[layer], static_cast<size_t>(controlled_));
   return dynamic_cast<VarianceControlled*>(&method);
 }
@@ -41,10 +45,7 @@ std::optional<int64_t> ScheduledLayers::measured_every() const {
 bool ScheduledLayers::wants_variance(int64_t step) const {
   if (controlled_ < 0 || step < measured_from_) return false;
   for (size_t i = 0; i < layers_.size(); ++i) {
-    const Decision decision = schedule_.at(i, step, world_.rank);
-    for (const auto product : kAllProducts) {
-      if (decision.of(product) == controlled_) return true;
-    }
+    if (is_controlled(i, step)) return true;
   }
   return false;
 }

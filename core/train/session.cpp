@@ -235,6 +235,14 @@ at::Tensor Session::loss_of(const Batch& batch, bool remember) {
                                 /*ignore_index=*/-100, config_.recipe.label_smoothing);
 }
 
+at::Tensor Session::scaled(const at::Tensor& loss) const {
+  return loss_scale_ == nullptr ? loss : loss_scale_->scaled(loss);
+}
+
+at::Tensor Session::loss_scale() const {
+  return loss_scale_ == nullptr ? at::Tensor() : loss_scale_->scale();
+}
+
 Batch Session::next_batch(double rate) {
   const auto batch = [this] {
     const PhaseScope phase(Phase::kData);
@@ -268,10 +276,8 @@ void Session::measure_blocks() {
   const auto batch = batches_.at(step_);
   layers_->begin_exact();
   layers_->set_sensitivities(
-      block_sensitivities(*network_, layers_->measured_branches(), device_, [&] {
-        const auto loss = loss_of(batch, /*remember=*/false);
-        return loss_scale_ == nullptr ? loss : loss_scale_->scaled(loss);
-      }));
+      block_sensitivities(*network_, layers_->measured_branches(), device_,
+                          [&] { return scaled(loss_of(batch, /*remember=*/false)); }));
 }
 
 void Session::measure_variance() {
@@ -280,12 +286,10 @@ void Session::measure_variance() {
   const bool is_last = (step_ + 1) % steps_per_epoch() == 0;
   const std::vector<Batch> batches = {batches_.at(is_last ? step_ - 1 : step_ + 1),
                                       batches_.at(step_)};
-  const auto scale = loss_scale_ == nullptr ? at::Tensor() : loss_scale_->scale();
   const auto measured = measured_variance(
       *network_, layers_->controlled_layers(step_), device_, [&](const MeasuredPass& pass) {
-        layers_->begin_measured(step_, pass, scale);
-        const auto loss = loss_of(batches.at(static_cast<size_t>(pass.batch)), /*remember=*/false);
-        return loss_scale_ == nullptr ? loss : loss_scale_->scaled(loss);
+        layers_->begin_measured(step_, pass, loss_scale());
+        return scaled(loss_of(batches.at(static_cast<size_t>(pass.batch)), /*remember=*/false));
       });
   layers_->set_variance(step_, measured, batch_size());
 }
@@ -295,7 +299,7 @@ void Session::step(StepObserver* observer) {
   if (layers_->wants_sensitivities(step_)) measure_blocks();
   if (layers_->wants_variance(step_)) measure_variance();
   const auto* step_at = graphs_ == nullptr ? nullptr : graphs_->step_at();
-  layers_->begin_step(step_, loss_scale_ == nullptr ? at::Tensor() : loss_scale_->scale(), step_at);
+  layers_->begin_step(step_, loss_scale(), step_at);
   const double rate = rate_at(step_);
   frozen_->freeze(layers_->frozen());
   // Without a gradient nothing updates it, and none is computed down to it: behind a frozen first
@@ -341,7 +345,7 @@ void Session::compute(const Batch& batch, const StepRate& learning_rate, StepObs
   if (observer != nullptr) observer->before_forward(*network_);
   const at::Tensor loss = loss_of(batch, /*remember=*/true);
   if (step_loss_.defined()) step_loss_.copy_(loss.detach());
-  (loss_scale_ == nullptr ? loss : loss_scale_->scaled(loss)).backward();
+  scaled(loss).backward();
   if (observer != nullptr) observer->after_backward(*network_);
   {
     const PhaseScope phase(Phase::kOptimizer);

@@ -151,6 +151,8 @@ class Session {
   void compute(const Batch& batch, const StepRate& learning_rate, StepObserver* observer);
   // `remember`: the examples, if a source chooses them.
   at::Tensor loss_of(const Batch& batch, bool remember);
+  at::Tensor scaled(const at::Tensor& loss) const;  // by the loss scale, if there is one
+  at::Tensor loss_scale() const;                    // undefined: none
   // Tells the schedule how much each block matters to the gradient of the next batch, beside the
   // training: it leaves no trace but that.
   void measure_blocks();

@@ -18,7 +18,8 @@ double examples_with(double share, std::vector<double> norms) {
   std::ranges::sort(norms, std::greater<>());
   const double sum = std::accumulate(norms.begin(), norms.end(), 0.0);
   if (!(sum > 0)) return 1;
-  // What is left out is summed from the smallest on, so that a share of 1 keeps all that are not 0.
+  // Norms are left out from the smallest on. Their sum is exactly 0 as long as they are, so a share
+  // of 1 keeps all others.
   const double may_leave = (1 - share) * sum;
   double left = 0;
   size_t kept = norms.size();
