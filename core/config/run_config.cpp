@@ -223,7 +223,7 @@ std::string arm_text(std::string_view method, std::string_view selection) {
 std::string untimed_selection(std::string_view selection) {
   return fmt::format(
       "a timing run is too short for selection = {}, which keeps everything in the first epoch. "
-      "Compare the seconds of trainings, or time random_subset",
+      "Compare the seconds of trainings, time random_subset, or give the experiment exact_lengths",
       selection);
 }
 

@@ -43,25 +43,31 @@ std::vector<double> by_mean(const Trials& trials) {
   return rates;
 }
 
-// How many seeds have their own best inside of the range, and at its ends.
+// How many seeds have their own best inside of the range, and at its ends. An end that is as good
+// as the best inside encloses nothing.
 struct SeedsBest {
   int64_t inside = 0, lowest = 0, highest = 0;
 };
 
 SeedsBest seeds_best(const Trials& trials) {
-  std::map<int64_t, std::pair<double, double>> best;  // by seed: accuracy and its rate
+  struct Best {
+    double lowest = 0, inside = 0, highest = 0;
+  };
+  std::map<int64_t, Best> best;
   for (const auto& [rate, by_seed] : trials) {
     for (const auto& [seed, accuracy] : by_seed) {
-      const auto [at, is_first] = best.try_emplace(seed, accuracy, rate);
-      if (!is_first && accuracy > at->second.first) at->second = {accuracy, rate};
+      auto& [lowest, inside, highest] = best[seed];
+      double& part = rate == trials.begin()->first    ? lowest
+                     : rate == trials.rbegin()->first ? highest
+                                                      : inside;
+      part = std::max(part, accuracy);
     }
   }
   SeedsBest count;
-  for (const auto& [seed, accuracy_rate] : best) {
-    const double rate = accuracy_rate.second;
-    ++(rate == trials.begin()->first    ? count.lowest
-       : rate == trials.rbegin()->first ? count.highest
-                                        : count.inside);
+  for (const auto& [seed, of] : best) {
+    ++(of.inside > std::max(of.lowest, of.highest) ? count.inside
+       : of.highest > of.lowest                    ? count.highest
+                                                   : count.lowest);
   }
   return count;
 }
@@ -70,7 +76,7 @@ RatePlace place_of_best(const Trials& trials) {
   const double best = by_mean(trials).front();
   if (mean_of(trials.at(best)) == 0) return RatePlace::kDiverges;
   if (best == trials.begin()->first) return RatePlace::kLowest;
-  if (best == trials.rbegin()->first) return RatePlace::kHighest;
+  if (mean_of(trials.rbegin()->second) >= mean_of(trials.at(best))) return RatePlace::kHighest;
   return seeds_best(trials).inside >= kSeedsToEnclose ? RatePlace::kEnclosed : RatePlace::kFewSeeds;
 }
 
@@ -84,6 +90,8 @@ std::string arm_name(const RunConfig& config) {
   arm.recipe.decay = std::round(arm.recipe.decay * kDigits) / kDigits;
   return Json(arm).dump();
 }
+
+std::string trial_name(const RunConfig& config) { return Json(arm_of(config)).dump(); }
 
 RatePlace place_of(double rate, const Trials& trials) {
   if (!trials.contains(rate)) return RatePlace::kUntried;
@@ -100,7 +108,9 @@ std::string why_open(double rate, const Trials& trials) {
     case RatePlace::kLowest:
       return text + " is the lowest that was tried";
     case RatePlace::kHighest:
-      return text + " is the highest that was tried";
+      if (rate == trials.rbegin()->first) return text + " is the highest that was tried";
+      return fmt::format("{}, the highest that was tried, did as well as {}",
+                         shortest(trials.rbegin()->first), text);
     case RatePlace::kFewSeeds:
       return fmt::format("{} is the best inside of the range by fewer than {} tuning seeds", text,
                          kSeedsToEnclose);
@@ -109,7 +119,7 @@ std::string why_open(double rate, const Trials& trials) {
     case RatePlace::kUntried:
       return text + " was not tried";
     case RatePlace::kDiverges:
-      return "every rate that was tried diverged";
+      return "every rate that was tried diverged or ended no better than by guessing";
   }
   return "";
 }

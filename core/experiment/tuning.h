@@ -21,8 +21,11 @@ inline constexpr const char* kTuneSuffix = ":tune";
 // run. Reports find the trials by it.
 std::string arm_name(const RunConfig& config);
 
+// As arm_name(), with the length. Trials of one name can be compared with each other.
+std::string trial_name(const RunConfig& config);
+
 // The results of one arm's trials, by learning rate and by seed. A result is the share of held-out
-// images that are right at the end; 0 if the trial diverged.
+// images that are right at the end. It is 0 if the trial diverged or learnt nothing.
 using Trials = std::map<double, std::map<int64_t, double>>;
 
 // The number of seeds whose own best rate must be enclosed, in addition to that of the mean. One
@@ -35,13 +38,13 @@ inline constexpr int64_t kMostWidenings = 6;
 
 // The position of a rate among the rates that were tried.
 enum class RatePlace {
-  kEnclosed,  // best by the mean and enclosed, also by two seeds' own best
+  kEnclosed,  // best by the mean, with worse ones on both sides, also by two seeds' own best
   kLowest,    // best by the mean, no lower one was tried
-  kHighest,   // best by the mean, no higher one was tried
+  kHighest,   // best by the mean, no higher one was tried, or the highest is as good
   kFewSeeds,  // best by the mean and enclosed, but by fewer than two seeds' own best
   kNotBest,   // another one is better by the mean
   kUntried,   // not tried
-  kDiverges,  // every trial of every rate diverged
+  kDiverges,  // every trial of every rate diverged or learnt nothing
 };
 
 // The position of `rate` among the trials of its arm. Among rates with equal means the lowest is
@@ -56,8 +59,12 @@ std::string why_open(double rate, const Trials& trials);
 // candidates of the file, not empty.
 std::optional<double> next_rate(const Trials& trials, const std::vector<double>& first);
 
-// The held-out accuracy at the end of the run with that key. 0 if it diverged, nothing if it has
-// not ended.
+// A training has learnt something if it is right this many times as often as by guessing.
+// Accuracies below that are noise, and the largest of them says nothing of its rate.
+inline constexpr double kAboveGuessing = 1.2;
+
+// The held-out accuracy at the end of the run with that key. 0 if it diverged or learnt nothing,
+// nothing if it has not ended.
 using HeldOutAccuracy = std::function<std::optional<double>(const std::string& key)>;
 
 // The runs that tune `experiment`, as an experiment of its own, "ID:tune". They are accuracy runs
@@ -72,12 +79,13 @@ Experiment tuning_runs(const Experiment& experiment, const HeldOutAccuracy& accu
 // Why a run is left out whose arm is not tuned.
 inline constexpr const char* kNotTuned = "its learning rate is not tuned yet: sweep --tune first";
 inline constexpr const char* kDivergesEverywhere =
-    "it diverges at every learning rate that was tried";
+    "it diverges or learns nothing at every learning rate that was tried";
 
 // Gives every run of `experiment` the rate that was best for its arm, and the key that follows. The
 // lower of two equal rates is used. A training of `exact_lengths` has the rate of the whole
-// training. Excludes runs, with the reason, of arms that lack a trial of the file's candidates, and
-// of arms in which every trial diverged. An experiment without tuning is not changed.
+// training. Excludes runs, with the reason, of two kinds of arms. One lacks a trial of the file's
+// candidates, in the other every trial diverged or learnt nothing. An experiment without tuning is
+// not changed.
 //
 // Returns a line for each arm: its rate, the accuracy of that and of the next best. If the rate is
 // not enclosed, the line says why, and which rate `sweep --tune` tries next.

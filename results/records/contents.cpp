@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/known_names.h"
 #include "core/config/run_key.h"
+#include "core/experiment/iso_time.h"
+#include "core/experiment/tuning.h"
 #include "results/records/items.h"
 #include "results/records/sound_numbers.h"
 
@@ -301,6 +303,23 @@ std::vector<std::string> read_excluded(SQLite::Database& db, const std::string& 
   return lines;
 }
 
+std::vector<LabelKey> read_untuned(SQLite::Database& db, const std::string& experiment) {
+  std::vector<LabelKey> arms;
+  for_each_row(
+      db,
+      "SELECT DISTINCT m.network_label AS network, m.schedule_label AS schedule, m.method_label AS "
+      "method FROM experiment_cell m JOIN experiment e USING(experiment_id) WHERE m.excluded = ?2 "
+      "AND m.purpose = 'accuracy' AND (?1 = '' OR e.name = ?1) ORDER BY 1, 2, 3",
+      [&](SQLite::Statement& row) {
+        LabelKey arm{.method = text_at(row, "method"),
+                     .schedule = text_at(row, "schedule"),
+                     .network = text_at(row, "network")};
+        if (!is_exact_control(arm.method)) arms.push_back(std::move(arm));
+      },
+      experiment, std::string(kNotTuned));
+  return arms;
+}
+
 // `item`: the experiment is its own; may be null. `catalogue`: knows the versions of methods that
 // count; may be null.
 Contents read_chosen(const Snapshot& snapshot, const std::string& experiment,
@@ -313,7 +332,8 @@ Contents read_chosen(const Snapshot& snapshot, const std::string& experiment,
   state_settings(cells);
   Contents contents{.cells = sorted(std::move(cells), item, members),
                     .excluded = {},
-                    .targets = read_targets(snapshot.db(), experiment)};
+                    .targets = read_targets(snapshot.db(), experiment),
+                    .untuned = read_untuned(snapshot.db(), experiment)};
   contents.excluded = drop_superseded(contents.cells);
   mark_earlier(contents.cells, item != nullptr);
   for (auto& line : read_excluded(snapshot.db(), experiment)) {

@@ -105,6 +105,9 @@ struct Contents {
   std::vector<Cell> cells;            // in the order of the experiments' files
   std::vector<std::string> excluded;  // a line for each group of cells that are not in `cells`
   std::vector<StoredTarget> targets;  // as read_targets() orders them
+  // Arms of accuracy runs that were declared and have no cells, because their learning rates are
+  // not tuned yet. Trainings that serve as controls are none.
+  std::vector<LabelKey> untuned;
 };
 
 // Reads the cells of an experiment ("@" in front allowed), or of all (""). `catalogue` is as in

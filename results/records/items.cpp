@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/registry.h"
+#include "core/data/dataset.h"
 #include "core/experiment/grid.h"
 
 namespace approx {
@@ -68,17 +70,33 @@ std::map<std::string, std::string> read_checksums(SQLite::Database& db) {
   return newest;
 }
 
+// The number of classes of each data set that the program knows.
+std::map<std::string, int64_t> classes_of_datasets() {
+  std::map<std::string, int64_t> classes;
+  for (const auto* entry : Registry<DatasetEntry>::instance().all()) {
+    classes[entry->name] = entry->classes;
+  }
+  return classes;
+}
+
 std::map<std::string, double> read_held_out(SQLite::Database& db) {
+  const auto classes = classes_of_datasets();
   std::map<std::string, double> known;
   for_each_row(db,
                "SELECT c.run_key, CASE WHEN r.state = 'diverged' THEN 0.0 ELSE (SELECT m.value "
                "FROM metric m WHERE m.run_id = r.run_id AND m.name = 'accuracy' AND m.split = "
-               "'holdout' ORDER BY m.step DESC LIMIT 1) END FROM cell c JOIN run r USING(cell_id) "
+               "'holdout' ORDER BY m.step DESC LIMIT 1) END, c.dataset FROM cell c JOIN run r "
+               "USING(cell_id) "
                "WHERE c.purpose = 'accuracy' AND r.state IN ('finished', 'diverged') "
                "ORDER BY r.attempt",
                [&](SQLite::Statement& row) {
                  const auto accuracy = optional_real(row.getColumn(1));
-                 if (accuracy) known[text_at(row, 0)] = *accuracy;
+                 if (!accuracy) return;
+                 const auto found = classes.find(text_at(row, 2));
+                 const bool guesses =
+                     found != classes.end() &&
+                     *accuracy * static_cast<double>(found->second) < kAboveGuessing;
+                 known[text_at(row, 0)] = guesses ? 0 : *accuracy;
                });
   return known;
 }

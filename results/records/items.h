@@ -48,7 +48,7 @@ class StoredItems {
   }
 
   // The accuracy on held-out images at the end of each accuracy run that has one, by run key. It is
-  // 0 for a run that diverged.
+  // 0 for a run that diverged, or that ended no better than by guessing (kAboveGuessing).
   const HeldOutAccuracy& held_out() const { return held_out_; }
 
   // The runs of an item by their keys, whichever experiment asked for them. `item` was loaded with

@@ -62,8 +62,7 @@ Reasoned speed_part(const Row& row, const BestExact& best) {
   const std::string than =
       elsewhere ? fmt::format("exact training in {}", name(best.precision)) : "dense";
   const Ratio measured = speedup_over(best, row);
-  const int64_t occasions = timing_occasions(row.timings);
-  const Ratio speedup = deciding(measured, occasions);
+  const Ratio speedup = deciding(measured, occasions_over(best, row));
   if (!speedup.lo) {
     return undecided(fmt::format("{} was {}", elsewhere ? than : "its speed",
                                  timed_in_few(measured.n, kProcessesForATiming)));
@@ -150,7 +149,7 @@ Reasoned break_even_part(const Row& row, const BestExact& best, const BreakEven&
   if (auto unsound = unsound_speedup(row); row.speedup.n > 0 && !unsound.empty()) {
     return undecided(std::move(unsound));
   }
-  Reasoned found = pays(row, needed, speedup_over(best, row), timing_occasions(row.timings));
+  Reasoned found = pays(row, needed, speedup_over(best, row), occasions_over(best, row));
   if (found.answer != Answer::kUndecided) found.reason += ", " + breakeven_text(needed);
   return found;
 }
@@ -180,6 +179,7 @@ struct AdviceLine {
   Origin origin;
   std::optional<double> margin;  // points; of an error that is measured
   NonInferiorityTest test;       // of its loss against dense
+  bool rates_enclosed = true;    // its own and dense's, where they were tuned
   BestExact best;
   SameTime control;
   BreakEven needed;
@@ -210,7 +210,7 @@ AdviceLine advice_line(const RowSet& set, const Row& row, const Margin& margin,
   line.origin = origin_of(row, line.control.row);
   line.notes[kPairsOfMachines] |= line.control.other_machines;
   line.notes[kMixedBuilds] |= line.control.other_builds;
-  line.best = best_exact(set, row, margin);
+  line.best = best_exact(set, row, margin, trials);
   line.needed = break_even(set, row);
   const bool by_curve = curve_decides(line.needed);
   Reasoned shorter =
@@ -220,6 +220,7 @@ AdviceLine advice_line(const RowSet& set, const Row& row, const Margin& margin,
                                     by_curve ? "several lengths" : "the same time"));
   }
   const std::string rate = rate_obstacle(row, trials);
+  line.rates_enclosed = rate.empty();
   const Reasoned speed = speed_part(row, line.best);
   const Reasoned loss = unless(rate, loss_part(row, line.test, line.margin.value_or(0)));
   shorter = unless(rate, shorter);
@@ -304,10 +305,12 @@ std::string advice_target_text(const AdviceLine& line) {
   return text;
 }
 
-// The word for a loss beside its margin: that of loss_part(), whatever obstacles it has.
+// The word for a loss beside its margin. At rates that are not enclosed a loss may be the rate's.
 NonInferiority verdict_of_loss(const AdviceLine& line) {
   if (line.row->notes[kDiverged]) return NonInferiority::kInferior;
-  if (line.row->loss.n < kSeedsForAVerdict) return NonInferiority::kInconclusive;
+  if (line.row->loss.n < kSeedsForAVerdict || !line.rates_enclosed) {
+    return NonInferiority::kInconclusive;
+  }
   return line.test.verdict;
 }
 

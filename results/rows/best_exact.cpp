@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
+
+#include "results/rows/open_rate.h"
 
 namespace approx {
 namespace {
@@ -24,24 +27,32 @@ bool alike_but_for_precision(const Cell& a, const Cell& b) {
          others(a) == others(b);
 }
 
-// The exact step in a precision beside a row, in nanoseconds: the mean of its logarithm over the
-// processes on a machine that timed a method against it.
-Ratio exact_step(const RowSet& set, const Row& beside, Precision precision, int64_t host) {
+struct ExactStep {
+  Ratio ns;  // the mean of its logarithm over processes
+  int64_t occasions = 0;
+};
+
+// The exact step in a precision beside a row, over the processes on a machine that timed a method
+// against it.
+ExactStep exact_step(const RowSet& set, const Row& beside, Precision precision, int64_t host) {
   std::vector<double> logs;
+  CellRuns timings;
   for (const auto& row : set.rows()) {
     if (row.first->config.precision != precision || row.notes[kOtherNetwork] ||
         !alike_but_for_precision(*row.first, *beside.first)) {
       continue;
     }
-    for (const auto& [cell, run] : row.timings) {
+    for (const auto& timing : row.timings) {
+      const Run* run = timing.run;
       const auto& blocks = run->measured->blocks;
       if (run->host_id != host || blocks.empty()) continue;
       double sum = 0;
       for (const auto& pair : blocks) sum += std::log(pair.dense_ns);
       logs.push_back(sum / static_cast<double>(blocks.size()));
+      timings.push_back(timing);
     }
   }
-  return ratio_of_logs(logs);
+  return {.ns = ratio_of_logs(logs), .occasions = timing_occasions(timings)};
 }
 
 // The exact trainings in a precision beside a row; null without any.
@@ -58,7 +69,7 @@ const Row* exact_row(const RowSet& set, const Row& beside, Precision precision) 
 // Why the exact trainings `other` may not stand for those of `own`; "" where they may. Either may
 // be null.
 std::string accuracy_obstacle(const Row* other, const Row* own, Precision beside,
-                              const Margin& margin) {
+                              const Margin& margin, const ArmTrials& trials) {
   std::vector<double> beyond;
   if (other != nullptr && own != nullptr) {
     beyond = losses_beyond(paired_losses(*other, *own), margin);
@@ -66,6 +77,13 @@ std::string accuracy_obstacle(const Row* other, const Row* own, Precision beside
   if (beyond.empty()) return fmt::format("its accuracy was not measured beside {}", name(beside));
   if (static_cast<int64_t>(beyond.size()) < kSeedsForAVerdict) {
     return fmt::format("{} seeds of {} cannot bound its loss", beyond.size(), kSeedsForAVerdict);
+  }
+  if (auto open = why_row_rate_open(*other, trials); !open.empty()) {
+    return "its learning rate is not enclosed: " + open;
+  }
+  if (auto open = why_row_rate_open(*own, trials); !open.empty()) {
+    return fmt::format("the learning rate of exact training in {} is not enclosed: {}",
+                       name(beside), open);
   }
   switch (non_inferiority(beyond, /*margin=*/0).verdict) {
     case NonInferiority::kNonInferior:
@@ -80,21 +98,24 @@ std::string accuracy_obstacle(const Row* other, const Row* own, Precision beside
 
 }  // namespace
 
-BestExact best_exact(const RowSet& set, const Row& row, const Margin& margin) {
+BestExact best_exact(const RowSet& set, const Row& row, const Margin& margin,
+                     const ArmTrials& trials) {
   const Precision own = row.first->config.precision;
   BestExact best{.precision = own};
   if (row.speedup.n == 0 || row.notes[kOtherNetwork] || row.timed_on != 1) return best;
   const int64_t host = row.timings.front().run->host_id;
-  const Ratio own_step = exact_step(set, row, own, host);
+  const ExactStep own_step = exact_step(set, row, own, host);
   for (const auto& [precision, precision_name] : enum_texts(Precision())) {
     if (precision == own) continue;
-    const Ratio over_own = ratio_of_ratios(own_step, exact_step(set, row, precision, host));
+    const ExactStep step = exact_step(set, row, precision, host);
+    const Ratio over_own = ratio_of_ratios(own_step.ns, step.ns);
     if (over_own.n == 0 || over_own.ratio <= best.over_own.ratio) continue;
     const std::string obstacle =
-        accuracy_obstacle(exact_row(set, row, precision), row.dense, own, margin);
+        accuracy_obstacle(exact_row(set, row, precision), row.dense, own, margin, trials);
     if (obstacle.empty()) {
       best.precision = precision;
       best.over_own = over_own;
+      best.occasions = std::min(own_step.occasions, step.occasions);
     } else {
       best.left_out.push_back(
           fmt::format("{} ({:.2f}×, but {})", precision_name, over_own.ratio, obstacle));
@@ -106,6 +127,11 @@ BestExact best_exact(const RowSet& set, const Row& row, const Margin& margin) {
 Ratio speedup_over(const BestExact& best, const Row& row) {
   if (best.precision == row.first->config.precision) return row.speedup;
   return ratio_of_ratios(row.speedup, best.over_own);
+}
+
+int64_t occasions_over(const BestExact& best, const Row& row) {
+  const int64_t own = timing_occasions(row.timings);
+  return best.precision == row.first->config.precision ? own : std::min(own, best.occasions);
 }
 
 std::string compared_within(const std::vector<const Row*>& rows) {

@@ -415,6 +415,16 @@ void RowSet::find_dense() {
   }
 }
 
+int64_t RowSet::untuned_arms() const {
+  return std::ranges::count_if(contents_.untuned, [this](const LabelKey& arm) {
+    return std::ranges::none_of(contents_.cells, [&arm](const Cell& cell) {
+      const bool is_it = cell.method_label == arm.method && cell.schedule_label == arm.schedule &&
+                         cell.network_label == arm.network;
+      return is_it || (cell.method_label == arm.method && is_dense(cell));
+    });
+  });
+}
+
 void RowSet::adjust_p() {
   std::vector<Row*> declared;
   std::vector<std::optional<double>> p;
@@ -427,9 +437,10 @@ void RowSet::adjust_p() {
     declared.push_back(&row);
     p.push_back(row.loss.p);
   }
+  p.resize(p.size() + static_cast<size_t>(untuned_arms()));  // declared, and not tested yet
   const auto adjusted = holm_of_declared(p);
   for (size_t i = 0; i < declared.size(); ++i) declared[i]->loss_p_holm = adjusted[i];
-  declared_losses_ = static_cast<int64_t>(declared.size());
+  declared_losses_ = static_cast<int64_t>(p.size());
 }
 
 void RowSet::find_timings(Row& row) const {

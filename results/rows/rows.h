@@ -211,6 +211,7 @@ class RowSet {
   void judge();
   void judge_stock(Row& row) const;
   void judge_throughput(Row& row) const;
+  int64_t untuned_arms() const;  // methods that have no row yet
   void adjust_p();
   void find_differing();
 

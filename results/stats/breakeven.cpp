@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -157,6 +158,18 @@ std::set<int64_t> seeds_of(const Trainings& trainings) {
   return seeds;
 }
 
+// The number of seeds at the length that has the fewest. `points`: of trainings of equal lengths,
+// but for their rounding, the places are equal.
+size_t fewest_seeds(const std::vector<Point>& points) {
+  std::map<int64_t, std::set<int64_t>> by_place;
+  for (const auto& point : points) {
+    by_place[std::llround(point.u / kSameLength)].insert(point.seed);
+  }
+  size_t fewest = points.size();
+  for (const auto& [place, seeds] : by_place) fewest = std::min(fewest, seeds.size());
+  return fewest;
+}
+
 // The border between a place where `holds` and one where it does not.
 template <typename Holds>
 double border(double within, double outside, const Holds& holds) {
@@ -212,9 +225,6 @@ class Difference {
     most_reach_ = t_quantile(fewest, confidence);
     least_reach_ = t_quantile(all_degrees, confidence);
   }
-
-  // How many seeds the side with fewer has.
-  int64_t seeds() const { return static_cast<int64_t>(seeds_); }
 
   bool has_error() const {
     return std::ranges::any_of(groups_, [](const Group& group) { return !group.without.empty(); });
@@ -334,7 +344,7 @@ EquivalentLength equivalent_length(std::span<const ExactTraining> exact,
     result.length = axis.length(border(-1, 1, [&](double u) { return rising(u) <= accuracy; }));
   }
   const Difference difference(free, points, method, confidence);
-  result.seeds = difference.seeds();
+  result.seeds = static_cast<int64_t>(std::min(fewest_seeds(points), seeds_of(method).size()));
   if (difference.has_error()) set_interval(difference, axis, result);
   return result;
 }

@@ -23,7 +23,7 @@ def same_time_word(advantages, enough, sooner):
     return "yes" if middle + reach < 0 and enough else "undecided"
 
 
-# The words for the loss alone. They do not ask whether learning rates are enclosed.
+# The words for the loss alone.
 LOSS_VERDICTS = {"yes": "NON-INFERIOR", "no": "INFERIOR", "undecided": "INCONCLUSIVE"}
 
 
@@ -42,23 +42,24 @@ def expected_advice(rows, share_of_error):
         advantages, epochs, trained, reached, tried, source, enough, sooner = \
             control or (None, None, None, 0, 0, "", False, [])
         needed = break_even(row, rows)
-        precision, over_own, processes = best_exact(row, rows, share_of_error)
+        precision, over_own, processes, occasions = best_exact(row, rows, share_of_error)
         elsewhere = precision != row.first.config["precision"]
         over_best = ratio_of_ratios(speedup[:3], over_own) if elsewhere else speedup[:3]
         processes = min(processes, speedup[3])
-        if needed and needed.found.seeds >= SEEDS_FOR_A_WORD:
+        if needed and needed.found.fewest >= SEEDS_FOR_A_WORD:
             name, shorter = "break-even", "undecided"
             if not speedup[3] or not is_unsound(row):
-                shorter = pays(row, (*over_best, processes), row.occasions(), needed)
+                shorter = pays(row, (*over_best, processes), occasions, needed)
         else:
             name, shorter = "same time", same_time_word(advantages, enough, sooner)
         if elsewhere and shorter == "yes":
             shorter = "undecided"
         loss = loss_word(row, share_of_error)
-        loss_verdict = LOSS_VERDICTS[loss] if dense else None
         if not row.rates_enclosed():
             loss = shorter = "undecided"
-        worth, decided_by = by_three([("speed", speed_word(row, over_best, processes)),
+        loss_verdict = LOSS_VERDICTS[loss] if dense else None
+        worth, decided_by = by_three([("speed", speed_word(row, over_best, processes,
+                                                           occasions)),
                                       ("loss", loss), (name, shorter)])
         yield {
             **labels(row), "worth": worth, "decided_by": decided_by, **triple("speedup", speedup),

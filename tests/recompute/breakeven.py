@@ -66,7 +66,10 @@ class Equivalent:
         values = numpy.array([value for _, _, value in points])
         ours = numpy.array([value for _, value in method])
         our_seeds = numpy.array([seed for seed, _ in method])
-        self.seeds = min(len(set(seeds)), len(set(our_seeds)))
+        own = len(set(our_seeds))
+        self.seeds = min(len(set(seeds)), own)
+        self.fewest = min(own, *(len(set(seeds[numpy.isclose(places, place, atol=1e-6)]))
+                                 for place in places))
 
         # In the slopes at both ends, which are not below 0, beside a constant.
         ends = numpy.stack([numpy.ones(len(places)), places / 2 - places ** 2 / 4,
@@ -184,7 +187,7 @@ def pays(row, speedup, occasions, needed):
     if in_state(row, "diverged", purpose="accuracy"):
         return "no"
     if processes < PROCESSES_FOR_AN_EARLY_WORD or low is None or \
-            needed.found.seeds < SEEDS_FOR_A_WORD or ceiling is not None and low > ceiling:
+            needed.found.fewest < SEEDS_FOR_A_WORD or ceiling is not None and low > ceiling:
         return "undecided"
     ends = deciding_ends(ratio, low, high, processes, occasions)
     _, least, most = gap_of((ratio, *ends, processes), needed.speedup)

@@ -102,17 +102,31 @@ def arm_of(config):
 def encloses(trials, rate):
     """Whether a rate is the best by the mean, with worse ones on both sides, and two seeds have
     their own best inside, too. `trials`: by rate, by seed."""
-    if rate not in trials:
+    seeds = {seed for by_seed in trials.values() for seed in by_seed}
+    complete = {each: by_seed for each, by_seed in trials.items() if by_seed.keys() == seeds}
+    if rate not in complete:
         return False
-    rates = sorted(trials)
-    means = [mean(list(trials[each].values())) for each in rates]
+    rates = sorted(complete)
+    table = numpy.array([[complete[each][seed] for seed in sorted(seeds)] for each in rates])
+    means = table.mean(axis=1)
     best = int(numpy.argmax(means))  # the first, so the lowest, of equals
-    inside = 0
-    for seed in {seed for by_seed in trials.values() for seed in by_seed}:
-        tried = [each for each in rates if seed in trials[each]]
-        own = tried[int(numpy.argmax([trials[each][seed] for each in tried]))]
-        inside += rates[0] < own < rates[-1]
-    return rates[best] == rate and means[best] > 0 and 0 < best < len(rates) - 1 and inside >= 2
+    ends = numpy.maximum(table[0], table[-1])
+    inside = (table.max(axis=0) > ends).sum()
+    return (rates[best] == rate and 0 < best and means[best] > max(means[0], means[-1]) and
+            inside >= 2)
+
+
+# Data sets whose classes are not ten.
+CLASSES = {"cifar100": 100, "imagenet": 1000}
+
+
+def guesses(accuracy, dataset):
+    return accuracy * CLASSES.get(dataset, 10) < 1.2
+
+
+def length_of(config):
+    """Of a training, in epochs."""
+    return config["recipe"]["epochs"] - 1 + config["recipe"].get("last_epoch", 1)
 
 
 def see_tuned(cells):
@@ -151,6 +165,11 @@ class Store:
             cell.tuned |= row["tuned"]
             if row["target_value"] is not None:
                 cell.target_value = row["target_value"]
+        self.waiting = {tuple(row) for row in db.execute(
+            "SELECT m.method_label, m.schedule_label, m.network_label FROM experiment_cell m "
+            "JOIN experiment e USING(experiment_id) WHERE m.purpose = 'accuracy' AND "
+            "m.excluded LIKE '%not tuned yet%' AND (?1 IS NULL OR e.name GLOB ?1)",
+            (experiment,))}
         see_tuned(cells.values())
         for row in db.execute(
                 "SELECT r.*, coalesce(d.lossy, 0) AS lossy, b.dirty, b.git_sha, h.hostname "
@@ -177,7 +196,8 @@ class Store:
         for row in db.execute("SELECT * FROM timing_block ORDER BY run_id, pair"):
             pair = self.blocks[row["run_id"]].setdefault(row["pair"], {})
             pair[row["arm"]] = row["ns"] / row["steps"]
-        self.trials = collections.defaultdict(lambda: collections.defaultdict(dict))
+        # By arm, by recipe without its rate: (epochs, trials by rate, by seed).
+        self.trials = collections.defaultdict(dict)
         for row in db.execute(
                 "SELECT c.config, r.run_id, r.state FROM cell c JOIN run r USING(cell_id) "
                 "WHERE c.purpose = 'accuracy' AND r.state IN ('finished', 'diverged') AND "
@@ -188,9 +208,13 @@ class Store:
             if row["state"] != "diverged" and not held_out:
                 continue
             config = json.loads(row["config"])
-            by_seed = self.trials[arm_of(config)][config["recipe"]["learning_rate"]]
-            by_seed[config["seed"]] = \
-                0.0 if row["state"] == "diverged" else held_out[-1]["value"]
+            recipe = dict(config["recipe"])
+            rate = recipe.pop("learning_rate")
+            _, trials = self.trials[arm_of(config)].setdefault(
+                json.dumps(recipe, sort_keys=True), (length_of(config), {}))
+            accuracy = 0.0 if row["state"] == "diverged" else held_out[-1]["value"]
+            trials.setdefault(rate, {})[config["seed"]] = \
+                0.0 if guesses(accuracy, config["dataset"]) else accuracy
         self.layers = collections.defaultdict(list)
         for row in db.execute("SELECT * FROM layer_metric"):
             self.layers[row["run_id"]].append(row)
@@ -201,6 +225,22 @@ class Store:
         )} if counted else {}
         for run, rows in self.layers.items():
             self.layers[run] = without_gradient_of_images(rows)
+
+    def rate_enclosed(self, config):
+        """By the longest trials that have its rate and are no longer than the training."""
+        rate = config["recipe"]["learning_rate"]
+        tried = [(epochs, trials) for epochs, trials in self.trials[arm_of(config)].values()
+                 if rate in trials and epochs <= length_of(config) + 1e-9]
+        return bool(tried) and encloses(max(tried, key=lambda each: each[0])[1], rate)
+
+    def untuned(self, rows):
+        """How many methods were declared and have no row yet."""
+        known = {(cell.method_label, cell.schedule_label, cell.network_label)
+                 for row in rows for cell in row.cells}
+        exact = {cell.method_label for row in rows if row.first.dense for cell in row.cells}
+        return sum(arm not in known and arm[0] not in exact and
+                   not arm[0].startswith(("dense in the time of ", "dense for "))
+                   for arm in self.waiting)
 
     def counts(self, run):
         return run.timing_valid or self.include_tainted
@@ -333,11 +373,11 @@ class Row:
         return len({occasion_of(cell) for cell in self.timings()})
 
     def rates_enclosed(self):
-        """Its learning rate and that of its exact training, where they were tuned."""
-        return all(not row.first.tuned or
-                   encloses(self.store.trials[arm_of(row.first.config)],
-                            row.first.config["recipe"]["learning_rate"])
-                   for row in (self, self.dense) if row is not None)
+        """Its learning rates and those of its exact training, where they were tuned."""
+        return all(row.own_rates_enclosed() for row in (self, self.dense) if row is not None)
+
+    def own_rates_enclosed(self):
+        return all(self.store.rate_enclosed(cell.config) for cell in self.cells if cell.tuned)
 
     def speedup(self):
         """Over processes: one number each, the mean over its pairs of blocks."""
@@ -521,12 +561,15 @@ def rows_of(store, cells=None):
 
 
 def holm_over(rows):
-    """Each row's (p, adjusted p); adjusted over all rows that were declared with accuracies."""
+    """Each row's (p, adjusted p); adjusted over all rows that were declared with accuracies, and
+    over those that wait for their learning rates."""
     p = [sign_flip_p(row.losses()) for row in rows]
     declared = [value is not None or not row.first.dense and
                 any(cell.purpose == "accuracy" for cell in row.cells)
                 for row, value in zip(rows, p)]
-    adjusted = iter(holm_of_declared([value for value, is_one in zip(p, declared) if is_one]))
+    tests = [value for value, is_one in zip(p, declared) if is_one]
+    untuned = rows[0].store.untuned(rows) if rows else 0
+    adjusted = iter(holm_of_declared(tests + untuned * [None]))
     return [(value, next(adjusted) if is_one else None) for value, is_one in zip(p, declared)]
 
 

@@ -7,7 +7,7 @@ import scipy.stats
 
 from samples import (half_width, mean, one_sided_bounds, ratio_of_logs, ratio_of_pairs,
                      ratio_of_ratios, sign_flip_p)
-from stored import OF_LENGTH, SECOND, holm_of_declared, holm_over, in_state
+from stored import occasion_of, OF_LENGTH, SECOND, holm_of_declared, holm_over, in_state
 
 SEEDS_FOR_A_WORD = 6  # fewer can never show a difference at 5 %
 PROCESSES_FOR_A_WORD = 10
@@ -285,12 +285,12 @@ def deciding_ends(ratio, low, high, processes, occasions):
             ratio * math.exp(max(wider * math.log(high / ratio), spread)))
 
 
-def speed_word(row, over_best, processes):
+def speed_word(row, over_best, processes, occasions):
     ratio, low, high = over_best
     if not is_sound(row, early=True) or low is None or processes < PROCESSES_FOR_AN_EARLY_WORD:
         return "undecided"
     processes = min(processes, row.speedup()[3])
-    low, high = deciding_ends(ratio, low, high, processes, row.occasions())
+    low, high = deciding_ends(ratio, low, high, processes, occasions)
     return "no" if high < LEAST_GAIN else "yes" if low > 1 else "undecided"
 
 
@@ -308,36 +308,40 @@ def loss_word(row, share_of_error, against=None):
 
 
 def exact_step(rows, precision, host):
-    """In ns, over the processes that timed a method against it on a machine."""
-    return ratio_of_logs([
-        mean([math.log(pair["dense"]) for pair in blocks])
-        for row in rows if row.first.config["precision"] == precision and not row.against()
-        for cell in row.timings() if cell.run.host_id == host
-        for blocks in [[pair for pair in row.store.blocks[cell.run.run_id].values()
-                        if len(pair) == 2]] if blocks])
+    """(in ns, over the processes that timed a method against it on a machine; their occasions)."""
+    timed = [(cell, blocks)
+             for row in rows if row.first.config["precision"] == precision and not row.against()
+             for cell in row.timings() if cell.run.host_id == host
+             for blocks in [[pair for pair in row.store.blocks[cell.run.run_id].values()
+                             if len(pair) == 2]] if blocks]
+    return (ratio_of_logs([mean([math.log(pair["dense"]) for pair in blocks])
+                           for _, blocks in timed]),
+            len({occasion_of(cell) for cell, _ in timed}))
 
 
 def best_exact(row, rows, share_of_error):
-    """(its precision, the exact step of the row over it, how many processes timed both): of those
-    that train as well."""
+    """(its precision, the exact step of the row over it, how many processes timed both, on how many
+    occasions): of those that train as well, at rates that are enclosed."""
     own = row.first.config["precision"]
-    best = own, (1.0, 1.0, 1.0), PROCESSES_FOR_A_WORD
+    best = own, (1.0, 1.0, 1.0), PROCESSES_FOR_A_WORD, row.occasions()
     hosts = {cell.run.host_id for cell in row.timings()}
     if row.dense is None or row.against() or len(hosts) != 1:
         return best
     settings = other_than(row.first.config, OF_PRECISION)
     beside = [other for other in rows if other_than(other.first.config, OF_PRECISION) == settings]
-    step = exact_step(beside, own, *hosts)
+    step, occasions = exact_step(beside, own, *hosts)
     for precision in ("fp32", "tf32", "bf16", "fp16"):
-        its = exact_step(beside, precision, *hosts)
+        its, its_occasions = exact_step(beside, precision, *hosts)
         exact = [other for other in beside
                  if other.first.dense and other.first.config["precision"] == precision]
-        if precision == own or not its[3] or not exact or \
+        if precision == own or not its[3] or not exact or not exact[0].own_rates_enclosed() or \
+                not row.dense.own_rates_enclosed() or \
                 loss_word(exact[0], share_of_error, row.dense) != "yes":
             continue
         over = ratio_of_ratios(step[:3], its[:3])
         if over[0] > best[1][0]:
-            best = precision, over, min(step[3], its[3])
+            best = (precision, over, min(step[3], its[3]),
+                    min(occasions, its_occasions, row.occasions()))
     return best
 
 
@@ -398,12 +402,14 @@ def same_time(row, rows, share):
     that fit into it, those that it has, how many dense runs of how many reach the target until
     then, what said so, whether dense has no fewer epochs, and its advantage where the method's
     time is surely not up yet. None where nothing does."""
-    recipe, (ratio, low, high, *_) = row.first.config["recipe"], row.speedup()
+    recipe, (ratio, low, high, processes) = row.first.config["recipe"], row.speedup()
+    if low is not None and processes >= PROCESSES_FOR_AN_EARLY_WORD:
+        low, high = deciding_ends(ratio, low, high, processes, row.occasions())
     least = ratio if low is None else low
     if row.dense is None or ratio is None or least <= 1:
         return None
     epochs = length_of(recipe) / least
-    surely = length_of(recipe) / high if high is not None and is_sound(row) else 0
+    surely = length_of(recipe) / high if high is not None and is_sound(row, early=True) else 0
     if recipe["lr_schedule"] != "constant" or recipe["warmup_epochs"] or recipe["start_size"] or \
             recipe.get("lookahead_every") or recipe.get("first_bias_epochs"):
         return in_runs_of_their_own(row, rows, epochs, surely, share)

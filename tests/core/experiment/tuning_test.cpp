@@ -196,6 +196,21 @@ TEST(Tuning, SeedsThatDisagreeEncloseNothing) {
             "0.2 is the best inside of the range by fewer than 2 tuning seeds");
 }
 
+// An end that does as well as the best inside encloses nothing, by the mean or for a seed.
+TEST(Tuning, AnEndThatIsAsGoodEnclosesNothing) {
+  Trials trials = {{0.1, {{100, 0.3}, {101, 0.2}}},
+                   {0.2, {{100, 0.5}, {101, 0.4}}},
+                   {0.4, {{100, 0.5}, {101, 0.4}}}};
+  EXPECT_EQ(place_of(0.2, trials), RatePlace::kHighest);
+  EXPECT_EQ(why_open(0.2, trials), "0.4, the highest that was tried, did as well as 0.2");
+  EXPECT_EQ(next_rate(trials, {0.1, 0.2, 0.4}), 0.8);
+  trials[0.4][101] = 0.3;  // still as good for one of two seeds
+  EXPECT_EQ(place_of(0.2, trials), RatePlace::kFewSeeds);
+  EXPECT_EQ(next_rate(trials, {0.1, 0.2, 0.4}), 0.8);
+  trials[0.4][100] = 0.4;
+  EXPECT_EQ(place_of(0.2, trials), RatePlace::kEnclosed);
+}
+
 TEST(Tuning, ARowWithoutAllItsTrialsIsLeftOut) {
   auto experiment = tuned();
   const auto lines = take_tuned_rates(experiment,

@@ -312,6 +312,18 @@ TEST_F(BreakevenTest, AVerdictTakesProcessesSixSeedsAndRunsThatDidNotDiverge) {
   EXPECT_EQ(told("timing_valid = 1", "timing", "= 0"), "yes: faster than break-even");
   EXPECT_EQ(told("timing_valid = 0", "timing", ">= 5"), "yes: faster than break-even")
       << "five processes say what is obvious";
+  const auto set_shorter = [&](const std::string& state) {
+    SQLite::Database(path_, SQLite::OPEN_READWRITE)
+        .exec(fmt::format("UPDATE run SET state = '{}' WHERE cell_id = (SELECT cell_id FROM "
+                          "experiment_cell WHERE method_label = 'dense for less' AND seed = 3 "
+                          "ORDER BY position LIMIT 1)",
+                          state));
+  };
+  set_shorter("failed");
+  EXPECT_EQ(told("timing_valid = 1", "timing", "= 0"),
+            "undecided: 5 seeds a side, a verdict needs 6")
+      << "the length with the fewest counts";
+  set_shorter("finished");
   EXPECT_EQ(told("state = 'failed'", "accuracy", "= 3"),
             "undecided: 5 seeds a side, a verdict needs 6");
   EXPECT_EQ(told("timing_valid = 0", "timing", "= 4"),
