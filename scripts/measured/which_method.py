@@ -120,6 +120,53 @@ class Source:
             AND f.precision = ?3 AND x.method_label = 'Exact'""",
             self.experiment, network, precision)}
 
+    def why_exact_rate_open(self, network, precision):
+        """Why the learning rate of the exact training is not enclosed; "" where it is."""
+        def rows(experiment, columns):
+            return self.store.query(f"""
+                SELECT {columns} FROM cell c JOIN experiment_cell x USING(cell_id)
+                JOIN experiment e USING(experiment_id) JOIN run r USING(cell_id)
+                WHERE e.name = ?1 AND x.network_label = ?2 AND c.precision = ?3
+                  AND x.method_label = 'Exact' AND c.purpose = 'accuracy'
+                  AND r.state IN ('finished', 'diverged')
+                ORDER BY r.attempt""", experiment, network, precision)
+        rate = "json_extract(c.config, '$.recipe.learning_rate')"
+        trials = {}
+        for tried, recipe, seed, accuracy in rows(self.experiment + ":tune", f"""
+                {rate}, json_remove(json_extract(c.config, '$.recipe'), '$.learning_rate'), c.seed,
+                CASE WHEN r.state = 'finished' THEN (SELECT m.value FROM metric m
+                  WHERE m.run_id = r.run_id AND m.name = 'accuracy' AND m.split = 'holdout'
+                  ORDER BY m.step DESC LIMIT 1) ELSE 0 END"""):
+            trials.setdefault(recipe, {}).setdefault(tried, {})[seed] = accuracy
+        for used, in set(rows(self.experiment, rate)):
+            if not any(encloses(each, used) for each in trials.values()):
+                return f"its learning rate in {precision}, {used:g}, is not enclosed"
+        return ""
+
+
+def encloses(trials, rate):
+    """Whether worse rates were tried on both sides of `rate`, by the mean and by two seeds.
+    `trials`: accuracies by rate, by seed. Rates that lack a seed do not count."""
+    most = max(map(len, trials.values()))
+    trials = {tried: by_seed for tried, by_seed in trials.items() if len(by_seed) == most}
+    if rate not in trials:
+        return False
+    below, above = ([by_seed for tried, by_seed in trials.items() if side(tried)]
+                    for side in (rate.__gt__, rate.__lt__))
+
+    def best_inside(value):
+        """Whether the best by `value` is not the lowest or highest rate that was tried."""
+        ends = [value(trials[end]) for end in (min(trials), max(trials))]
+        return max(map(value, trials.values())) > max(ends)
+
+    def mean(by_seed):
+        return statistics.fmean(by_seed.values())
+    inside = sum(best_inside(lambda by_seed, seed=seed: by_seed.get(seed, 0))
+                 for seed in trials[rate])
+    return (inside >= 2 and best_inside(mean) and
+            all(mean(other) < mean(trials[rate]) for other in below) and
+            all(mean(other) <= mean(trials[rate]) for other in above))
+
 
 @functools.cache
 def source(database, experiment):
@@ -151,10 +198,10 @@ def paired_loss(own, other):
             [mine - theirs - MARGIN * (100 - mine) for mine, theirs in pairs])
 
 
-def exact_verdict(own, other, beyond):
+def exact_verdict(own, other, beyond, open_rate=""):
     """(verdict, decided by, why) of exact training in another precision, by the logarithms of its
     steps and its losses beyond the margin: whether it may stand for exact training, as `vs best
-    exact` of docs/internals/statistics.md asks."""
+    exact` of docs/internals/statistics.md asks. `open_rate`: why a loss is no verdict on either."""
     speed = loss = None
     processes = min(len(own), len(other))
     ratio, low, _ = step_ratio(own, other, 0.95 if processes >= PROCESSES else 0.999)
@@ -166,6 +213,8 @@ def exact_verdict(own, other, beyond):
         loss = UNDECIDED, "its loss was not measured"
     elif len(beyond) < SEEDS:
         loss = UNDECIDED, f"{len(beyond)} seeds cannot bound the loss, {SEEDS} can"
+    elif open_rate:
+        loss = UNDECIDED, open_rate
     else:
         mean, half = statistics.fmean(beyond), half_width(beyond, 0.90)  # one-sided 95 %
         if mean - half > 0:
@@ -183,18 +232,21 @@ def exact_verdict(own, other, beyond):
 def combined(speed, loss):
     """(verdict, decided by, why) of a step and a loss, each a row of `report advice` or None. If
     both are one row it is that row's. Otherwise it is never yes: no exact training had the same
-    time."""
+    time. What the loss's own machine says of its speed counts nothing here."""
     if speed is loss:
         return speed["worth"], speed["decided_by"], speed["reason"]
-    for row in (speed, loss):
-        if row and row["worth"] == NO:
-            return NO, row["decided_by"], row["reason"]
+    if speed and speed["worth"] == NO:
+        return NO, speed["decided_by"], speed["reason"]
+    if loss and loss["worth"] == NO and "loss" in loss["decided_by"].split(", "):
+        names, reasons = loss["decided_by"].split(", "), loss["reason"].split("; ")
+        alone = len(names) == len(reasons)
+        return NO, "loss", reasons[names.index("loss")] if alone else loss["reason"]
 
     def part(row, name, missing):
         if row is None:
             return missing
         names, reasons = row["decided_by"].split(", "), row["reason"].split("; ")
-        if row["worth"] == YES or name not in names:
+        if row["worth"] != UNDECIDED or name not in names:
             return None
         return reasons[names.index(name)] if len(names) == len(reasons) else row["reason"]
     parts = {"speed": part(speed, "speed", "its speed was not measured"),
@@ -229,17 +281,20 @@ def exact_line(entry):
             "needs": entry.get("needs"),
             **from_origin("speed", timed.origin(network, other, "timing"), "synthetic",
                           timed.store)}
-    losses, beyond = [], []
+    losses, beyond, open_rate = [], [], ""
     if "own" in entry:
         own, others = source(*entry["own"]), source(*entry["other"])
         trained = own.exact_accuracies(network, precision)
         losses, beyond = paired_loss(trained, others.exact_accuracies(network, other))
+        open_rate = (own.why_exact_rate_open(network, precision) or
+                     others.why_exact_rate_open(network, other))
         line |= {"loss_pp": statistics.fmean(losses), "loss_pp_half": half_width(losses),
                  "margin_pp": MARGIN * (100 - statistics.fmean(trained.values())),
                  **from_origin("loss", others.origin(network, other, "accuracy", "Exact"),
                                "cifar10", others.store)}
     line["seeds"] = len(losses) or None
-    line["verdict"], line["decided_by"], line["why"] = exact_verdict(*steps, beyond)
+    line["verdict"], line["decided_by"], line["why"] = exact_verdict(*steps, beyond,
+                                                                           open_rate)
     return line
 
 

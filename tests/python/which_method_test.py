@@ -56,6 +56,22 @@ def check_exact_verdict():
     assert verdict(0.5, 4, kept) == ("undecided", "speed")
     assert verdict(0.02, 10, kept) == ("undecided", "speed")  # within 3 %, of one day
     assert verdict(-0.5, 10, []) == ("undecided", "speed, loss")
+    # A loss at a rate that is not enclosed may be the rate's, in either direction.
+    for beyond in kept, lost:
+        assert which.exact_verdict(steps(0.5, 10), steps(0, 10), beyond, "0.4 is open") == (
+            "undecided", "loss", "0.4 is open")
+
+
+def check_encloses():
+    good = {0.1: {1: 0.3, 2: 0.2}, 0.2: {1: 0.5, 2: 0.4}, 0.4: {1: 0.4, 2: 0.3}}
+    assert which.encloses(good, 0.2)
+    assert not which.encloses(good, 0.1) and not which.encloses(good, 0.4)
+    assert not which.encloses(good, 0.3)
+    assert not which.encloses({rate: {1: of[1]} for rate, of in good.items()}, 0.2)  # one seed
+    assert not which.encloses({**good, 0.4: {1: 0.5, 2: 0.4}}, 0.2)  # as good at the end
+    assert not which.encloses({**good, 0.4: {1: 0.3, 2: 0.45}}, 0.2)  # best there by one of two
+    # A rate without all seeds is no end.
+    assert not which.encloses({0.1: {1: 0.3}, **{rate: good[rate] for rate in (0.2, 0.4)}}, 0.2)
 
 
 def check_combined():
@@ -79,6 +95,10 @@ def check_combined():
     assert which.combined(slower, EXACT_ROW) == ("no", "speed", "slower than dense")
     assert which.combined(timed, dict(slower, decided_by="loss", reason="loses")) == (
         "no", "loss", "loses")
+    both = dict(slower, decided_by="speed, loss", reason="slower; loses")
+    assert which.combined(timed, both) == ("no", "loss", "loses")
+    # Where the loss was measured the method may be slow; the step here is another machine's.
+    assert which.combined(timed, slower)[0] == "undecided"
 
 
 def line(method, verdict, low, loss=None, **more):
@@ -153,5 +173,6 @@ if __name__ == "__main__":
     check_intervals()
     check_paired_loss()
     check_exact_verdict()
+    check_encloses()
     check_combined()
     check_answer()
