@@ -2,15 +2,19 @@
 //
 // Qin et al. 2024, InfoBatch, section 3: an epoch keeps every example whose last loss is not below
 // the mean of all last losses. Of the others it keeps each with probability 1 - r, and multiplies
-// its loss by 1 / (1 - r), which keeps the gradient unbiased. The last part of the training, 1 -
-// `delta` of its epochs, trains on everything.
+// its loss by 1 / (1 - r), which keeps the gradient unbiased. Epochs that end in the last part of
+// the training, 1 - `delta` of it, train on everything.
 //
 // - The paper draws each example by itself; its published code keeps int((1 - r) n) of the n
 //   examples below the mean, without replacement. Ours does as the code does.
 // - In paper and code a step has the whole batch size, and an epoch has fewer steps. Ours has an
 //   unchanged number of steps, each with a smaller batch, and multiplies losses by the kept share.
-//   The sum of the expected updates of an epoch is equal. So schedules of layers, the learning
-//   rate and an exact training count the same steps.
+//   So schedules of layers, the learning rate and an exact training count the same steps. What the
+//   losses add to the weights in an epoch of SGD is equal by expectation. Weight decay acts once a
+//   step, so more often than in the paper, and an optimizer that divides by the gradient's size,
+//   such as Adam, makes more updates of full size.
+// - The examples of a step are a multiple of a sixteenth of the batch, rounded down, so that few
+//   sizes occur. The rest of an epoch's examples, drawn by chance, is left out without a weight.
 // - The code begins with a constant in place of losses. Ours keeps examples that no step has
 //   trained on, with the weight 1, and leaves them out of the mean.
 // - `score` = norm reads the norm of the loss's gradient in the logits in place of the loss; ours.
@@ -42,7 +46,7 @@ class InfoBatch final : public BatchSource {
   bool weighs() const override { return true; }
 
   EpochPlan plan(const EpochCall& call) override {
-    if (static_cast<double>(call.epoch) >= delta_ * call.epochs) return {.ids = call.order};
+    if (trains_on_everything(call, delta_)) return {.ids = call.order};
     const auto* last = call.remembered.const_data_ptr<float>();
     double sum = 0;
     int64_t seen = 0;
@@ -71,6 +75,7 @@ class InfoBatch final : public BatchSource {
 REGISTER_SELECTION("infobatch", InfoBatch)
     .about("prunes examples of low last loss, weights the rest of them by 1 / (1 - r)")
     .from_paper("qin2024", "section 3")
+    .in_version(2)  // an epoch that ends in the last part trains on everything
     .begins_after_an_epoch()
     .param(prune_param())
     .param(until_param())

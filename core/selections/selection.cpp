@@ -76,6 +76,10 @@ int64_t share_of(double ratio, int64_t batch) {
   return static_cast<int64_t>(std::floor(ratio * static_cast<double>(batch) + 1e-9));
 }
 
+bool trains_on_everything(const EpochCall& call, double delta) {
+  return std::min(static_cast<double>(call.epoch + 1), call.epochs) > delta * call.epochs;
+}
+
 EpochPlan prune_well_learnt(const EpochCall& call, const std::vector<bool>& well, double r) {
   const auto is_well = [&](int64_t id) { return well[static_cast<size_t>(id)]; };
   const int64_t learnt = std::ranges::count_if(call.order, is_well);

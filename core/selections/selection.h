@@ -42,11 +42,14 @@ enum class Remembered { kNothing, kLoss, kNorm, kMargin };
 // forward pass without a gradient. kProxy: a small network that trains beside it.
 enum class ScoredBy { kNobody, kNetwork, kProxy };
 
-// The small network that scores candidates. It trains on all candidates of every `train_every`-th
-// step, by the recipe and learning rate of the training.
+// The small network that scores candidates. In every `train_every`-th step it trains on the
+// candidates that the step keeps, or on all of them. Loss, update rule, initialisation, ghost
+// batches, first_bias_epochs and learning rate are those of the training. There is no average of
+// its weights (ema) and no lookahead.
 struct ProxySettings {
   std::string network;  // full text
   int64_t train_every = 1;
+  bool trains_on_all = false;
 };
 
 // The facts that a source gets to plan an epoch.
@@ -158,6 +161,10 @@ int64_t share_of(double ratio, int64_t batch);
 // examples that stay, so that the expected gradient of a step is that of all examples.
 EpochPlan prune_well_learnt(const EpochCall& call, const std::vector<bool>& well, double r);
 int64_t least_kept_of_pruned(int64_t count, double r);
+
+// Whether an epoch trains on everything: one that ends behind a share `delta` of the training. So
+// the last one always does, for a delta below 1.
+bool trains_on_everything(const EpochCall& call, double delta);
 
 // The parameters of sources that prune: `r`, and `delta`, the share of the epochs that are pruned.
 ParamSpec prune_param();

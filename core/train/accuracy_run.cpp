@@ -286,6 +286,14 @@ class AccuracyRun {
     metric(
         "loss", "train",
         record_.epoch_loss / static_cast<double>(std::max<int64_t>(1, record_.epoch_loss_steps)));
+    if (const auto loss = session_->take_proxy_loss()) {
+      metric("proxy_loss", "train", *loss);
+      // Its choices mean nothing any more.
+      if (!std::isfinite(*loss)) {
+        divergence_ = {session_->steps_done(), "the small network of the selection"};
+        return;
+      }
+    }
     metric("learning_rate", "train", session_->rate_at(session_->steps_done() - 1));
     for (const auto& [where, density] : session_->take_densities()) {
       metric("density", where, density);

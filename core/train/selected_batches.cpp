@@ -2,11 +2,13 @@
 
 #include <ATen/ATen.h>
 
+#include <functional>
 #include <limits>
 #include <utility>
 
 #include "base/error.h"
 #include "core/networks/network.h"
+#include "core/nn/norm.h"
 #include "core/nn/operator_choice.h"
 #include "core/train/parameter_roles.h"
 #include "core/train/precision.h"
@@ -71,26 +73,49 @@ class SelectedBatches::Proxy {
       if (item.value().requires_grad()) parameters.emplace_back(item.key(), item.value());
     }
     optimizer_ = make_optimizer(config.recipe, parameters, norm_biases(*network_));
+    if (config.recipe.first_bias_epochs > 0) first_bias_ = first_convolution_bias(*network_);
+    if (config.recipe.ghost_batch > 0) set_ghost_batch(*network_, config.recipe.ghost_batch);
+    loss_sum_ = at::zeros({2}, at::TensorOptions().device(device));
     network_->train();
   }
 
-  // The losses [B] of the candidates before the update of the step, if it has one.
-  at::Tensor losses(const Batch& candidates, int64_t step, double rate) {
+  using Choose = std::function<at::Tensor(const at::Tensor& losses)>;
+
+  // The candidates that `choose` takes by their losses [B], which are those before the update of
+  // the step, if it has one.
+  at::Tensor chosen(const Batch& candidates, int64_t step, int64_t steps_per_epoch, double rate,
+                    const Choose& choose) {
     if (!is_whitened_) whiten(*network_, train_, dataset_, nullptr);
     is_whitened_ = true;
     const bool trains = step % settings_.train_every == 0;
+    if (first_bias_.defined()) {
+      first_bias_.set_requires_grad(step / steps_per_epoch < config_.recipe.first_bias_epochs);
+    }
     const at::AutoGradMode gradients(trains);
     const auto losses = [&] {
       const Autocast autocast(config_.precision, device_.type());
       return losses_of(network_->forward(candidates.x).to(at::kFloat), candidates.labels,
                        config_.recipe);
     }();
+    const auto seen = losses.detach();
+    loss_sum_ += at::stack({seen.mean(), at::ones_like(seen[0])});
+    const auto kept = choose(seen);
     if (trains) {
       optimizer_->zero_grad();
-      losses.mean().backward();
+      (settings_.trains_on_all ? losses : losses.index_select(0, kept)).mean().backward();
       optimizer_->step(rate);
     }
-    return losses.detach();
+    return kept;
+  }
+
+  int64_t period() const { return settings_.train_every; }
+
+  std::optional<double> take_loss() {
+    const double steps = loss_sum_[1].item<double>();
+    if (steps == 0) return std::nullopt;
+    const double mean = loss_sum_[0].item<double>() / steps;
+    loss_sum_.zero_();
+    return mean;
   }
 
   void add_state(std::vector<NamedTensor>& tensors) const {
@@ -99,6 +124,7 @@ class SelectedBatches::Proxy {
     for (const auto& [name, tensor] : optimizer_->state()) {
       tensors.emplace_back("proxy:optimizer:" + name, tensor);
     }
+    tensors.emplace_back("proxy:loss", loss_sum_);
   }
 
   void went_on(bool after_first_step) { is_whitened_ = after_first_step; }
@@ -111,6 +137,8 @@ class SelectedBatches::Proxy {
   const at::Device device_;
   std::shared_ptr<Network> network_;
   std::unique_ptr<Optimizer> optimizer_;
+  at::Tensor first_bias_;  // trains in the first epochs alone; undefined: as the other parameters
+  at::Tensor loss_sum_;    // [2]: of the mean losses of steps, and the number of these steps
   bool is_whitened_ = false;
 };
 
@@ -133,6 +161,13 @@ SelectedBatches::SelectedBatches(const RunConfig& config, const LoadedDataset& d
     throw usage_error("{}", untimed_selection(config.selection));
   }
   check_leaves_batches(*source_, config.selection, sizes_);
+  if (const int64_t ghost = config.recipe.ghost_batch, kept = source_->least_kept(sizes_);
+      ghost > 0 && ghost >= kept) {
+    throw usage_error(
+        "recipe.ghost_batch = {} must be below the {} examples that selection = {} may leave a "
+        "step, or 0 for all of them",
+        ghost, kept, config.selection);
+  }
   if (source_->remembers() != Remembered::kNothing) {
     memory_ = at::full({sizes_.examples}, std::numeric_limits<float>::quiet_NaN(),
                        at::TensorOptions().dtype(at::kFloat).device(device_));
@@ -187,9 +222,13 @@ void SelectedBatches::draw(int64_t epoch) {
   uniform_ = at::tensor(draws).view({sizes_.steps, sizes_.batch}).to(device_);
 }
 
-at::Tensor SelectedBatches::scores(const Batch& candidates, int64_t step, Network& network,
-                                   double rate) {
-  if (proxy_ != nullptr) return proxy_->losses(candidates, step, rate);
+int64_t SelectedBatches::period() const { return proxy_ == nullptr ? 1 : proxy_->period(); }
+
+std::optional<double> SelectedBatches::take_proxy_loss() {
+  return proxy_ == nullptr ? std::nullopt : proxy_->take_loss();
+}
+
+at::Tensor SelectedBatches::scores(const Batch& candidates, Network& network) {
   const at::NoGradGuard no_grad;
   const Autocast autocast(config_.precision, device_.type());
   network.eval();
@@ -201,9 +240,14 @@ at::Tensor SelectedBatches::scores(const Batch& candidates, int64_t step, Networ
 Batch SelectedBatches::chosen(const Batch& candidates, int64_t step, Network& network,
                               double rate) {
   if (source_->scored_by() == ScoredBy::kNobody) return candidates;
-  const auto positions = source_->choose({.losses = scores(candidates, step, network, rate),
-                                          .uniform = uniform_.select(0, step % sizes_.steps),
-                                          .kept = source_->least_kept(sizes_)});
+  const auto choose = [&](const at::Tensor& losses) {
+    return source_->choose({.losses = losses,
+                            .uniform = uniform_.select(0, step % sizes_.steps),
+                            .kept = source_->least_kept(sizes_)});
+  };
+  const auto positions = proxy_ == nullptr
+                             ? choose(scores(candidates, network))
+                             : proxy_->chosen(candidates, step, sizes_.steps, rate, choose);
   return {.x = candidates.x.index_select(0, positions).contiguous(at::MemoryFormat::ChannelsLast),
           .labels = candidates.labels.index_select(0, positions),
           .ids = candidates.ids.index_select(0, positions)};
@@ -217,7 +261,10 @@ at::Tensor SelectedBatches::loss(const at::Tensor& logits, const Batch& batch, b
     if (source_->remembers() == Remembered::kNorm) {
       seen = gradient_norms(logits.detach(), batch.labels, config_.recipe);
     } else if (source_->remembers() == Remembered::kMargin) {
-      seen = seen - seen.mean();
+      // Weighted, the mean is that of all candidates: a batch has fewer of the low losses.
+      seen =
+          seen - (batch.weights.defined() ? seen.mul(batch.weights).sum().div(batch.weights.sum())
+                                          : seen.mean());
     }
     memory_.index_copy_(0, batch.ids, seen);
   }

@@ -42,6 +42,13 @@ class SelectedBatches {
   // The examples of an epoch (Batches::follow). Waits for the device once if the source remembers.
   EpochPlan plan(int64_t epoch, const std::vector<int64_t>& order);
 
+  // The number of steps after which the work of choosing repeats.
+  int64_t period() const;
+
+  // The mean loss of the small network over all candidates since the last call; none without a
+  // small network or a step. Waits for the device. Not finite: its choices mean nothing.
+  std::optional<double> take_proxy_loss();
+
   // The examples that a step trains on, of its candidates. Their number does not change from step
   // to step of an epoch. `network` is the one that trains; `rate` is the step's learning rate.
   Batch chosen(const Batch& candidates, int64_t step, Network& network, double rate);
@@ -61,7 +68,7 @@ class SelectedBatches {
  private:
   class Proxy;
 
-  at::Tensor scores(const Batch& candidates, int64_t step, Network& network, double rate);
+  at::Tensor scores(const Batch& candidates, Network& network);
   void draw(int64_t epoch);
   Rng rng(int64_t step) const;
 

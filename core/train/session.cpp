@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <numeric>
+
 #include "base/error.h"
 #include "core/methods/method.h"
 #include "core/networks/network.h"
@@ -94,7 +96,7 @@ Session::Session(const RunConfig& config, const LoadedDataset& dataset,
                     scheduled, world().size, static_cast<uint64_t>(config.seed));
   schedule.check_together();
   if (!is_dense(config.method)) schedule.check_acts();
-  period_ = schedule.period();
+  period_ = std::lcm(schedule.period(), selected_ == nullptr ? int64_t{1} : selected_->period());
   approximated_share_ = schedule.approximated_share(total_steps());
   if (schedule.watches_accuracy() && split_.holdout.count() == 0) {
     throw usage_error(
@@ -156,9 +158,11 @@ void Session::check_control() const {
         fmt::format("ratios are measured on {} batches, and an epoch has one. Use smaller batches",
                     kMeasuredBatches));
   }
-  if (*every >= total_steps()) {
-    refuse(fmt::format("with every = {} nothing is measured in {} steps. Use a smaller one", *every,
-                       total_steps()));
+  if (!layers_->measures_variance_within(total_steps())) {
+    refuse(
+        fmt::format("with every = {} nothing is measured in {} steps, as no rule gives this method "
+                    "to a layer from step {} on. Use a smaller one",
+                    *every, total_steps(), *every));
   }
 }
 
@@ -296,17 +300,19 @@ void Session::measure_variance() {
 
 void Session::step(StepObserver* observer) {
   whiten_first();
-  if (layers_->wants_sensitivities(step_)) measure_blocks();
-  if (layers_->wants_variance(step_)) measure_variance();
-  const auto* step_at = graphs_ == nullptr ? nullptr : graphs_->step_at();
-  layers_->begin_step(step_, loss_scale(), step_at);
-  const double rate = rate_at(step_);
+  // Before anything is measured: what does not train in this step has no part in that.
+  layers_->begin_frozen(step_);
   frozen_->freeze(layers_->frozen());
   // Without a gradient nothing updates it, and none is computed down to it: behind a frozen first
   // convolution the second needs no data gradient.
   if (first_bias_.defined()) {
     first_bias_.set_requires_grad(!holds_first_bias() && layers_->frozen().leading == 0);
   }
+  if (layers_->wants_sensitivities(step_)) measure_blocks();
+  if (layers_->wants_variance(step_)) measure_variance();
+  const auto* step_at = graphs_ == nullptr ? nullptr : graphs_->step_at();
+  layers_->begin_step(step_, loss_scale(), step_at);
+  const double rate = rate_at(step_);
   const auto batch = next_batch(rate);
   trained_on_ = batch.labels.size(0);
   if (graphs_ != nullptr) {
@@ -373,6 +379,10 @@ double Session::take_mean_loss() {
   loss_steps_ = 0;
   reduction_->check();
   return mean;
+}
+
+std::optional<double> Session::take_proxy_loss() {
+  return selected_ == nullptr ? std::nullopt : selected_->take_proxy_loss();
 }
 
 std::optional<double> Session::kept_share() const {

@@ -92,6 +92,10 @@ class Session {
   // The share of its candidates that the last step trained on; nothing if no source chooses.
   std::optional<double> kept_share() const;
 
+  // The mean loss of the small network that scores candidates, over all candidates since the last
+  // call; nothing without one. Waits for the device.
+  std::optional<double> take_proxy_loss();
+
   // Everything that steps change, so that a restored session continues bit for bit. This is the
   // weights, the state of the update rule, the averages, the layers' counts, the methods' memories,
   // and LibTorch's generators. Order and augmentation of the images are functions of the step. The

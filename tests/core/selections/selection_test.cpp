@@ -154,6 +154,19 @@ TEST(InfoBatch, TrainsOnEverythingInTheEnd) {
   const auto whole = source->plan(call_of(40, 4, last, 4));  // of 8 epochs
   EXPECT_EQ(whole.ids, mixed_order(40));
   EXPECT_TRUE(whole.weights.empty());
+  // The last epoch always does, whatever the length: it is the one in which the last part begins.
+  for (const double epochs : {5.0, 4.95, 2.0}) {
+    for (const std::string name : {"infobatch", "batch_threshold"}) {
+      SCOPED_TRACE(fmt::format("{}, {} epochs", name, epochs));
+      const auto by_default = make_selection(name);
+      auto call = call_of(40, 4, name == "infobatch" ? last : std::vector(40, -1.0F),
+                          static_cast<int64_t>(std::ceil(epochs)) - 1);
+      call.epochs = epochs;
+      EXPECT_EQ(by_default->plan(call).ids, mixed_order(40));
+      --call.epoch;
+      EXPECT_LT(by_default->plan(call).ids.size(), 40);
+    }
+  }
 }
 
 TEST(InfoBatch, KeepsWhatNoStepHasTrainedOn) {

@@ -34,7 +34,8 @@ RunConfig selecting(const std::string& selection, int64_t epochs = 3) {
 // Every source, and parameters of theirs that lead another way.
 std::vector<std::string> every_text() {
   std::vector<std::string> texts = {"infobatch:score=norm", "infobatch:delta=0.3",
-                                    "proxy_selection:proxy=small_cnn(width=2),every=1"};
+                                    "proxy_selection:proxy=small_cnn(width=2),every=1",
+                                    "proxy_selection:trains_on=all"};
   for (const auto* entry : Registry<SelectionEntry>::instance().all()) texts.push_back(entry->name);
   return texts;
 }
@@ -304,10 +305,13 @@ TEST(SelectedBatches, ScoringChangesNothing) {
       << "another step has other draws";
 }
 
-// The small network trains on all candidates of every second step, as an exact training of it with
-// these steps alone would: its losses choose.
-TEST(SelectedBatches, AProxyTrainsByTheRecipeOnAllCandidates) {
-  auto config = selecting("proxy_selection:proxy=small_cnn(width=3),every=2,ratio=0.25");
+class TrainedOn : public ::testing::TestWithParam<std::string> {};
+
+// The small network trains in every second step on the candidates that its losses choose, or on
+// all.
+TEST_P(TrainedOn, AProxyTrainsByTheRecipe) {
+  auto config = selecting("proxy_selection:proxy=small_cnn(width=3),every=2,ratio=0.25,trains_on=" +
+                          GetParam());
   const auto split = split_dataset(chosen_from(), config, at::kCPU);
   const NetworkInput input{chosen_from().train.channels, chosen_from().train.height,
                            chosen_from().classes};
@@ -323,18 +327,27 @@ TEST(SelectedBatches, AProxyTrainsByTheRecipeOnAllCandidates) {
     parameters.emplace_back(item.key(), item.value());
   }
   const auto optimizer = make_optimizer(config.recipe, parameters);
+  EXPECT_EQ(selected.period(), 2);
+  EXPECT_EQ(selected.take_proxy_loss(), std::nullopt);
+  double sum = 0;
   for (int64_t step = 0; step < 6; ++step) {
     const auto candidates = batches.at(step);
     const auto losses = at::cross_entropy_loss(proxy->forward(candidates.x), candidates.labels, {},
                                                at::Reduction::None);
-    if (step % 2 == 0) {
-      optimizer->zero_grad();
-      losses.mean().backward();
-      optimizer->step(0.05);
-    }
+    sum += losses.mean().item<double>();
     std::vector<std::pair<double, int64_t>> sorted;
     for (int64_t i = 0; i < 16; ++i) sorted.emplace_back(-losses[i].item<double>(), i);
     std::ranges::sort(sorted);
+    if (step % 2 == 0) {
+      auto loss = losses.mean();
+      if (GetParam() == "kept") {
+        loss = at::zeros({});
+        for (size_t i = 0; i < 4; ++i) loss = loss + losses[sorted[i].second] / 4;
+      }
+      optimizer->zero_grad();
+      loss.backward();
+      optimizer->step(0.05);
+    }
     const auto chosen = selected.chosen(candidates, step, *network, 0.05);
     ASSERT_EQ(chosen.ids.numel(), 4);
     for (size_t i = 0; i < 4; ++i) {
@@ -343,9 +356,54 @@ TEST(SelectedBatches, AProxyTrainsByTheRecipeOnAllCandidates) {
           << "step " << step;
     }
   }
+  EXPECT_NEAR(selected.take_proxy_loss().value(), sum / 6, 1e-5);
+  EXPECT_EQ(selected.take_proxy_loss(), std::nullopt) << "it was taken";
 }
 
-// With everything kept and nothing weighted, a step is that of exact training, bit for bit.
+INSTANTIATE_TEST_SUITE_P(SelectedBatches, TrainedOn, ::testing::Values("kept", "all"),
+                         [](const auto& info) { return info.param; });
+
+// Choices by losses that are no numbers are those of no selection.
+TEST(SelectedBatches, ATrainingEndsWhoseSmallNetworkDiverges) {
+  // At such a rate numbers of a network with norms stay finite, and those without do not.
+  auto config = selecting("proxy_selection:proxy=mnist_mlp,every=1");
+  config.recipe.learning_rate = 1e5;
+  const auto events = events_of(config);
+  const auto is_proxy_loss = [](const Json& event) { return event.at("name") == "proxy_loss"; };
+  EXPECT_EQ(std::ranges::count_if(of_kind(events, "metric"), is_proxy_loss), 1);
+  EXPECT_EQ(events.back().at("state"), "diverged");
+  EXPECT_EQ(events.back().at("diverged_layer"), "the small network of the selection");
+}
+
+// A block of a timing has whole periods of the small network's steps.
+TEST(SelectedBatches, AProxyHasAPeriod) {
+  auto config = selecting("proxy_selection:every=3");
+  EXPECT_EQ(Session(config, chosen_from()).period(), 3);
+  EXPECT_EQ(Session(selecting("selective_backprop"), chosen_from()).period(), 1);
+}
+
+// Of a batch that lacks some of the low losses, the weights give the mean of all candidates.
+TEST(SelectedBatches, TheMarginIsThatOfTheWeightedMean) {
+  const auto config = selecting("batch_threshold");
+  const auto split = split_dataset(chosen_from(), config, at::kCPU);
+  auto selected = selected_of(
+      config, split,
+      {chosen_from().train.channels, chosen_from().train.height, chosen_from().classes});
+  const auto logits = at::tensor({2.0F, 0.0F, 0.0F, 0.0F}).view({2, 2});
+  const Batch batch{.x = {},
+                    .labels = at::tensor({0, 1}, at::kLong),
+                    .ids = at::tensor({4, 9}, at::kLong),
+                    .weights = at::tensor({1.5F, 0.5F})};
+  selected.loss(logits, batch, /*remember=*/true);
+  const double low = std::log1p(std::exp(-2.0)), high = std::log(2.0);
+  const double mean = 0.75 * low + 0.25 * high;
+  const auto memory = selected.state().at(0).second;
+  EXPECT_NEAR(memory[4].item<double>(), low - mean, 1e-6);
+  EXPECT_NEAR(memory[9].item<double>(), high - mean, 1e-6);
+}
+
+// With everything kept and nothing weighted, a step is that of exact training, but for the rounding
+// of a mean.
 TEST(SelectedBatches, ASourceThatKeepsAllTrainsExactly) {
   auto exact = selecting("");
   for (const std::string text : {"random_subset:ratio=1", "infobatch:r=0", "batch_threshold:r=0"}) {
@@ -383,6 +441,11 @@ TEST(SelectedBatches, SayWhatIsWrong) {
       said_by([&] { Session(config, chosen_from()); }),
       "selection = random_subset:ratio=0.05 may keep none of the 16 candidates of a step; let "
       "it keep more, or use a larger batch_size");
+  config = selecting("random_subset:ratio=0.5");
+  config.recipe.ghost_batch = 8;
+  EXPECT_EQ(said_by([&] { Session(config, chosen_from()); }),
+            "recipe.ghost_batch = 8 must be below the 8 examples that selection = "
+            "random_subset:ratio=0.5 may leave a step, or 0 for all of them");
   config = selecting("infobatch");
   config.ranks = 2;
   EXPECT_EQ(said_by([&] { check(config); }),
