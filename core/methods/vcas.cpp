@@ -61,7 +61,9 @@ constexpr auto enum_texts(ExampleChances) {
 }
 
 int64_t share_of(int64_t count, double ratio) {
-  return std::max<int64_t>(1, static_cast<int64_t>(std::floor(static_cast<double>(count) * ratio)));
+  // 29 / 100 * 100 is a little less than 29.
+  const double share = std::floor(static_cast<double>(count) * ratio + 1e-9);
+  return std::max<int64_t>(1, static_cast<int64_t>(share));
 }
 
 // min(1, c s_i) for scores s [n] double, where c makes the sum k; 1 for all scores above 0 if there

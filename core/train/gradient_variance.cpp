@@ -88,7 +88,7 @@ GradientVariance measured_variance(Network& network, const std::vector<Controlle
   for (size_t i = 0; i < layers.size(); ++i) {
     auto& layer = variance.layers[i];
     const double second = layers[i].method->take_weight_variance() / kSampledPasses;
-    if (layers[i].is_linear) layer.weights = second;
+    if (layers[i].samples_weights) layer.weights = second;
     const auto& names = extra.names();
     const auto weight = std::ranges::find(names, layer.layer + ".weight");
     if (weight == names.end()) continue;

@@ -19,7 +19,7 @@ namespace approx {
 struct ControlledLayer {
   std::string name;
   VarianceControlled* method;
-  bool is_linear = false;  // only then its weight gradient takes a second sample
+  bool samples_weights = false;  // whether its weight gradient takes a second sample in this step
 };
 
 // One of the passes of a measurement.

@@ -9,12 +9,19 @@
 namespace approx {
 
 void OperandProbe::before_forward(Network& network) {
-  for (auto* layer : network.layers()) layer->probing = true;
+  reads_images_.clear();
+  for (auto* layer : network.layers()) {
+    layer->probing = true;
+    reads_images_.push_back(layer->info.reads_images);
+  }
 }
 
 void OperandProbe::after_backward(Network& network) {
   operands_.clear();
+  size_t i = 0;
   for (auto* layer : network.layers()) {
+    // The forward pass found no gradient for its input behind a stopped branch or frozen layers.
+    layer->info.reads_images = reads_images_.at(i++);
     auto& [info, operands] = operands_.emplace_back(layer->info, layer->probed());
     operands.w = operands.w.clone();  // the update is about to change it in place
     layer->probing = false;

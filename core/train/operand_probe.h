@@ -25,6 +25,7 @@ class OperandProbe final : public StepObserver {
   LayerOperands take() { return std::exchange(operands_, {}); }
 
  private:
+  std::vector<bool> reads_images_;  // of the layers, as they were before the step
   LayerOperands operands_;
 };
 

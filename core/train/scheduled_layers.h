@@ -83,6 +83,13 @@ class ScheduledLayers {
   };
   std::optional<ControlCost> control_cost() const;
 
+  // Whether a training of `steps` steps measures the variance at all. True where no method has
+  // controlled ratios.
+  bool measures_variance_within(int64_t steps) const;
+
+  // Sets frozen() to that of `step`. begin_step() does it, too.
+  void begin_frozen(int64_t step);
+
   // Fills every layer's slot and gives every branch its orders for `step`. `loss_scale` is that of
   // MethodCall, undefined: 1; `step_at` is that of Rng. Costs a few comparisons per layer and rule.
   void begin_step(int64_t step, const at::Tensor& loss_scale = {},
@@ -174,7 +181,6 @@ class ScheduledLayers {
   Method& method_of(PerLayer& layer, size_t index);
   void apply_ratios();
   void begin_branches(int64_t step);
-  void begin_frozen(int64_t step);
   // The method that leaves a product out as its backward pass is ended: an index into the
   // schedule's methods; kDense: none does.
   int ending(size_t layer, Product product, int64_t step) const;

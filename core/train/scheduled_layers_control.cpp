@@ -30,7 +30,11 @@ std::vector<ControlledLayer> ScheduledLayers::controlled_layers(int64_t step) {
   for (size_t i = 0; i < layers_.size(); ++i) {
     const auto& info = layers_[i].layer->info;
     if (auto* method = controlled(i, step)) {
-      found.push_back({.name = info.name, .method = method, .is_linear = !info.is_conv()});
+      const Decision decision = schedule_.at(i, step, world_.rank);
+      found.push_back({.name = info.name,
+                       .method = method,
+                       .samples_weights = !info.is_conv() &&
+                                          decision.of(Product::kWeightGradient) == controlled_});
     }
   }
   return found;
@@ -46,6 +50,17 @@ bool ScheduledLayers::wants_variance(int64_t step) const {
   if (controlled_ < 0 || step < measured_from_) return false;
   for (size_t i = 0; i < layers_.size(); ++i) {
     if (is_controlled(i, step)) return true;
+  }
+  return false;
+}
+
+bool ScheduledLayers::measures_variance_within(int64_t steps) const {
+  const auto every = measured_every();
+  if (!every) return true;
+  for (int64_t step = *every; step < steps; ++step) {
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      if (is_controlled(i, step)) return true;
+    }
   }
   return false;
 }

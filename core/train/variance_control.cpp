@@ -33,6 +33,8 @@ void VarianceControl::update(const GradientVariance& measured,
   share_ = std::clamp(share_ + (adds_little ? -kShareStep : kShareStep), 0.0, 1.0);
   double least = 0;
   for (const auto& layer : measured.layers) {
+    // A layer that planned nothing in the measured passes has shown nothing.
+    if (std::ranges::all_of(layer.norms, [](const auto& each) { return each.empty(); })) continue;
     double sum = 0;
     for (const auto& gradients : layer.norms) {
       double most = 0;

@@ -103,6 +103,19 @@ TEST(VarianceControl, RatiosRiseWithTheDepth) {
   EXPECT_EQ(control.ratios().at("first").weights, 1) << "it takes no second sample";
 }
 
+// Of a layer that planned nothing, as its products were not computed, nothing is known.
+TEST(VarianceControl, LeavesALayerAloneThatPlannedNothing) {
+  std::map<std::string, ExampleRatios> before;
+  for (const auto* name : {"first", "second"}) before[name] = {.examples = 0.5, .weights = 0.5};
+  VarianceControl control(1);
+  control.update(
+      {.batches = 1,
+       .layers = {layer_of("first", {{}, {}}), layer_of("second", {{{1, 0}}, {{1, 0}}})}},
+      before);
+  EXPECT_FALSE(control.ratios().contains("first"));
+  EXPECT_EQ(control.ratios().at("second").examples, 0.5);
+}
+
 TEST(VarianceControl, IsRestored) {
   VarianceControl control(0.5), other(0.5);
   auto layer = layer_of("a", {{{3, 1}}, {{1, 1}}});
@@ -198,7 +211,7 @@ TEST(MeasuredVariance, IsThatOfTheChances) {
   GradientVariance measured;
   for (int repeat = 0; repeat < kRepeats; ++repeat) {
     measured = measured_variance(
-        *net.network, {{.name = "linear", .method = &method, .is_linear = true}}, at::kCPU,
+        *net.network, {{.name = "linear", .method = &method, .samples_weights = true}}, at::kCPU,
         [&](const MeasuredPass& pass) {
           method.begin_pass(pass.pass);
           auto& orders = net.head->slot.orders;
@@ -322,6 +335,38 @@ TEST(ControlledRatios, KeepTheVarianceWhereItMayBe) {
   EXPECT_NEAR(share(), 0.99, 1e-12);
 }
 
+// The first convolution has no data gradient, and at some steps no weight gradient either.
+TEST(ControlledRatios, KeepThatOfALayerThatComputesNothing) {
+  const auto dataset = toy_dataset();
+  auto config = controlled_run("tolerance=1000,ratio=0.5,every=4");
+  config.schedule = {{.layers = "::1+kind=linear"},
+                     {.layers = "1",
+                      .steps = "::2",
+                      .products = {Product::kWeightGradient},
+                      .method = "zero:freeze=true"}};
+  Session session(config, dataset);
+  for (int i = 0; i < 30; ++i) session.step();
+  const auto ratios = session.controlled_ratios();
+  EXPECT_FALSE(ratios.contains("conv1"));
+  EXPECT_GT(ratios.at("conv2").examples, 0);
+}
+
+// The layers that train at a measured step are those of the step, also where a training goes on
+// there: a fresh network's all train.
+TEST(ControlledRatios, AreMeasuredWithTheFrozenLayersOfTheirStep) {
+  const auto dataset = toy_dataset();
+  auto config = controlled_run("tolerance=1,ratio=0.75,every=4");
+  config.schedule = {{.layers = "2:"}, {.layers = "1", .method = "freeze_layers", .until = "0.5dur"}};
+  for (const int64_t at : {8, 140}) {  // frozen, and where it ends
+    Session straight(config, dataset), first(config, dataset), second(config, dataset);
+    train_both(straight, first, at);
+    second.restore(decode(encode(first.save())));
+    train_both(straight, second, 2);
+    EXPECT_FALSE(straight.controlled_ratios().empty());
+    expect_same(straight, second);
+  }
+}
+
 // As long as all examples stay, nothing shows in the training but the ratios. With dropout it would
 // show in later draws if generators were not put back.
 TEST(ControlledRatios, LeaveNoTraceOfTheMeasurement) {
@@ -419,6 +464,12 @@ TEST(ControlledRatios, AreRefusedWhereTheyCannotBeMeasured) {
   const auto late = controlled_run("tolerance=1,every=280");
   EXPECT_NE(refusal(late).find("nothing is measured in 280 steps"), std::string::npos)
       << refusal(late);
+
+  auto early = controlled_run("tolerance=1,every=100");
+  early.schedule = {{.steps = ":100"}};
+  EXPECT_NE(refusal(early).find("no rule gives this method to a layer from step 100 on"),
+            std::string::npos)
+      << refusal(early);
 
   auto two = controlled_run("tolerance=1");
   two.schedule = {{.layers = "1"}, {.layers = "2", .method = "vcas:tolerance=2"}};
