@@ -28,6 +28,20 @@ TEST(Quantized, EveryVariantAgreesWithTheDefinition) {
   }
 }
 
+// In bf16, too: results are those of the same integers, up to the rounding of each.
+void expect_bf16_agrees(const Operands& whole) {
+  Operands o = whole;
+  for (auto* tensor : {&o.x, &o.w, &o.dy}) *tensor = tensor->to(at::kBFloat16);
+  for_each_plan(o, [&](const Quantized& plan) {
+    const auto truth = defined_result(plan, o);
+    for (const auto& variant : variants(plan, o)) {
+      const auto result = run(plan, o, variant);
+      EXPECT_EQ(result.scalar_type(), at::kBFloat16);
+      EXPECT_TRUE(close(result.to(at::kDouble), truth, 0.02)) << variant;
+    }
+  });
+}
+
 // Several vectors of channels, parts of one, and more images than are computed together.
 TEST(Quantized, AgreesForManyChannels) {
   for (const int64_t size : {1, 3, 4, 9}) {
@@ -42,14 +56,14 @@ TEST(Quantized, AgreesForManyChannels) {
                                     .stride = stride,
                                     .padding = kernel / 2});
           for_each_plan(o, [&](const Quantized& plan) { expect_variants_agree(plan, o); });
+          expect_bf16_agrees(o);
         }
       }
     }
   }
 }
 
-// The weight gradient takes four images together on small maps, and more of these fours than are in
-// the cache at once. The last four may not be whole.
+// The weight gradient takes four images together on small maps. The last four may not be whole.
 TEST(Quantized, AgreesForManyImages) {
   for (const int64_t images : {4, 8, 19, 43, 64}) {
     for (const auto& shape :
@@ -59,7 +73,23 @@ TEST(Quantized, AgreesForManyImages) {
       SCOPED_TRACE(shape);
       auto o = random_operands(shape);
       for_each_plan(o, [&](const Quantized& plan) { expect_variants_agree(plan, o); });
+      expect_bf16_agrees(o);
     }
+  }
+}
+
+// More fours of images than are in the cache at once, so that a weight gradient is added up over
+// several passes: one four each, several with a shorter last pass, and images one by one.
+TEST(Quantized, AgreesForManyPasses) {
+  for (const auto& shape : {TestShape{20, 17, 32, 64, 3, 1, 1}, TestShape{40, 17, 16, 64, 3, 1, 1},
+                            TestShape{2, 8, 64, 64, 3, 1, 1}}) {
+    SCOPED_TRACE(shape);
+    auto o = random_operands(shape);
+    o.product = Product::kWeightGradient;
+    for (const bool by_chance : {false, true}) {
+      expect_variants_agree(plan_of(o.product, Scales::kSlices, by_chance), o);
+    }
+    expect_bf16_agrees(o);
   }
 }
 
