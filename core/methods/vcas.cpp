@@ -214,6 +214,7 @@ class Vcas final : public Method, public VarianceControlled {
 REGISTER_METHOD("vcas", Vcas)
     .about("whole examples stay by the norm of their gradient; the others are left out")
     .from_paper("wang2024", "section 4")
+    .in_version(2)  // the number of examples that a ratio gives is not rounded below it
     .approximates({Product::kDataGradient, Product::kWeightGradient})
     .controlled_by("vcas:chances=equal")
     .param({"ratio", 0.5,
