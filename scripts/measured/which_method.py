@@ -269,18 +269,20 @@ def exact_line(entry):
     """The line of exact training in another precision."""
     network, precision, other = entry["network"], entry["precision"], entry["in"]
     timed = source(*entry["speed"])
-    steps = [timed.exact_steps(network, each) for each in (precision, other)]
+    # Of the same machine and day, if the precisions are experiments of their own.
+    own_timed = source(*entry.get("own_speed", entry["speed"]))
+    steps = [own_timed.exact_steps(network, precision), timed.exact_steps(network, other)]
     if not all(steps):
-        raise BadText(f"which-method.toml: {timed.store.name} has no exact steps of {network} in "
-                      f"{precision} and {other}")
+        raise BadText(f"which-method.toml: {own_timed.store.name} and {timed.store.name} lack exact "
+                      f"steps of {network} in {precision} or {other}")
     ratio, low, high = step_ratio(*steps)
     processes = min(map(len, steps))
     line = {"method": f"Exact training in {other}", "threads": timed.threads(network, other),
             "speedup": ratio, "speedup_lo": low,
             "speedup_hi": high, "processes": processes, "is_exact": True, "in": other,
             "needs": entry.get("needs"),
-            **from_origin("speed", timed.origin(network, other, "timing"), "synthetic",
-                          timed.store)}
+            **from_origin("speed", timed.origin(network, other, "timing"),
+                          entry.get("speed_data", "synthetic"), timed.store)}
     losses, beyond, open_rate = [], [], ""
     if "own" in entry:
         own, others = source(*entry["own"]), source(*entry["other"])
@@ -379,12 +381,12 @@ def way_of(line):
 
 
 def best_said(candidates):
-    """The line that says most: speed and loss, then a speed, then seeds, then processes; else the
-    first."""
+    """The line that says most: speed and loss, then a speed, then a verdict, then yes or no, then
+    seeds, then processes; else the first."""
     def weight(line):
         seeds, processes = line.get("seeds") or 0, line.get("processes") or 0
-        return (bool(seeds) and bool(processes), bool(processes), bool(line["verdict"]), seeds,
-                processes)
+        return (bool(seeds) and bool(processes), bool(processes), bool(line["verdict"]),
+                line["verdict"] in (YES, NO), seeds, processes)
     return max(candidates, key=weight, default=None)
 
 

@@ -356,7 +356,8 @@ TEST(ControlledRatios, KeepThatOfALayerThatComputesNothing) {
 TEST(ControlledRatios, AreMeasuredWithTheFrozenLayersOfTheirStep) {
   const auto dataset = toy_dataset();
   auto config = controlled_run("tolerance=1,ratio=0.75,every=4");
-  config.schedule = {{.layers = "2:"}, {.layers = "1", .method = "freeze_layers", .until = "0.5dur"}};
+  config.schedule = {{.layers = "2:"},
+                     {.layers = "1", .method = "freeze_layers", .until = "0.5dur"}};
   for (const int64_t at : {8, 140}) {  // frozen, and where it ends
     Session straight(config, dataset), first(config, dataset), second(config, dataset);
     train_both(straight, first, at);
