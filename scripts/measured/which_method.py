@@ -273,8 +273,8 @@ def exact_line(entry):
     own_timed = source(*entry.get("own_speed", entry["speed"]))
     steps = [own_timed.exact_steps(network, precision), timed.exact_steps(network, other)]
     if not all(steps):
-        raise BadText(f"which-method.toml: {own_timed.store.name} and {timed.store.name} lack exact "
-                      f"steps of {network} in {precision} or {other}")
+        raise BadText(f"which-method.toml: {own_timed.store.name} or {timed.store.name} has no "
+                      f"exact steps of {network} in {precision} and {other}")
     ratio, low, high = step_ratio(*steps)
     processes = min(map(len, steps))
     line = {"method": f"Exact training in {other}", "threads": timed.threads(network, other),
