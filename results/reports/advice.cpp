@@ -141,7 +141,7 @@ Reasoned same_time_part(const Row& row, const SameTime& control) {
 
 // A curve of few seeds says less than pairs with an exact training of the same time.
 bool curve_decides(const BreakEven& needed) {
-  return needed.has_curve() && needed.equivalent.seeds >= kSeedsForAVerdict;
+  return needed.has_curve() && needed.equivalent.fewest_seeds >= kSeedsForAVerdict;
 }
 
 // Is it faster than exact training that is as accurate?

@@ -37,9 +37,9 @@ Reasoned pays(const Row& row, const BreakEven& needed, const Ratio& measured, in
   if (!decides.lo) {
     return undecided("its speed was " + timed_in_few(measured.n, kProcessesForATiming));
   }
-  if (needed.equivalent.seeds < kSeedsForAVerdict) {
+  if (needed.equivalent.fewest_seeds < kSeedsForAVerdict) {
     return undecided(fmt::format("{} a side, a verdict needs {}",
-                                 seeds_text(needed.equivalent.seeds), kSeedsForAVerdict));
+                                 seeds_text(needed.equivalent.fewest_seeds), kSeedsForAVerdict));
   }
   const Bounded gap = percent_above(decides, needed.speedup);
   if (is_above(gap)) return {Answer::kYes, "faster than break-even"};

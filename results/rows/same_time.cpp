@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "core/experiment/iso_time.h"
-#include "results/stats/deciding.h"
 
 namespace approx {
 namespace {
@@ -161,20 +160,15 @@ void SameTime::mark(const Run& method, const Run& exact) {
   other_builds |= !same_build(method, exact);
 }
 
-double least_speedup(const Row& row) {
-  return deciding(row.speedup, timing_occasions(row.timings)).lo.value_or(row.speedup.least());
-}
-
 SameTime same_time(const RowSet& set, const Row& row, std::optional<double> target) {
   if (row.dense == nullptr || row.dense == &row || row.speedup.n == 0) return {};
   const Recipe& recipe = row.dense->first->config.recipe;
-  const Ratio speedup = deciding(row.speedup, timing_occasions(row.timings));
-  const double least = least_speedup(row);
+  const double least = row.speedup.least();
   if (least <= 1) return {};
   const double length = length_in_epochs(recipe);
-  const bool is_sure = speedup.hi && speedup_obstacle(row).empty();
+  const bool is_sure = row.speedup.hi && speedup_obstacle(row).empty();
   const Epochs epochs{.may_take = length / least,
-                      .surely_takes = is_sure ? length / *speedup.hi : 0};
+                      .surely_takes = is_sure ? length / *row.speedup.hi : 0};
   if (is_prefix_of_longer(recipe)) return in_curves(row, epochs, target);
   const auto controls = controls_of(set, row, recipe);
   const auto control = control_row(controls, recipe, epochs.may_take);

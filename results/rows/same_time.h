@@ -56,18 +56,14 @@ struct SameTime {
   }
 };
 
-// The speedup that a row has at least: the lower end of its deciding interval
-// (results/stats/deciding.h). Exact training gets the time that this leaves.
-double least_speedup(const Row& row);
-
 // Compares a row with exact training of the same time. Nothing is found where timing runs do not
-// show that the row may be faster than its dense row. The deciding interval of the speedup counts.
-// Its lower end gives the longest time that the method may take. Between two evaluations of a curve
-// the later one counts, which favours exact training. If exact trainings of their own exist
-// (kRuns), the shortest that is long enough counts, at most a fiftieth of the training longer.
-// Without any, the longest of the shorter ones counts, at most a fiftieth shorter. The upper end of
-// the interval gives the time that the method surely takes; in a curve the evaluation before it
-// counts. `target`: an accuracy to reach, a share, or none.
+// show that the row may be faster than its dense row. The lower end of the speedup's interval gives
+// the longest time that the method may take. Between two evaluations of a curve the later one
+// counts, which favours exact training.
+// If exact trainings of their own exist (kRuns), the shortest that is long enough counts, at most a
+// fiftieth of the training longer. Without any, the longest of the shorter ones counts, at most a
+// fiftieth shorter. The upper end of the interval gives the time that the method surely takes; in a
+// curve the evaluation before it counts. `target`: an accuracy to reach, a share, or none.
 SameTime same_time(const RowSet& set, const Row& row, std::optional<double> target);
 
 // Whether two cells differ only in method, in recipe, and in whether steps are graphs, which does

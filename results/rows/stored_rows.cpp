@@ -56,7 +56,7 @@ StoredRows stored_rows(const Snapshot& snapshot, const std::string& experiment) 
     const Cell& cell = *row.first;
     const LabelKey key{cell.method_label, cell.schedule_label, cell.network_label};
     if (row.speedup.n >= kProcessesForATiming) {
-      stored.speedups[key] = least_speedup(row);
+      stored.speedups[key] = row.speedup.least();
     } else if (row.speedup.n > 0) {
       stored.timed_in_few[key] = row.speedup.n;
     }

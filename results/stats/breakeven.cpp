@@ -226,6 +226,9 @@ class Difference {
     least_reach_ = t_quantile(all_degrees, confidence);
   }
 
+  // How many seeds the side with fewer has.
+  int64_t seeds() const { return static_cast<int64_t>(seeds_); }
+
   bool has_error() const {
     return std::ranges::any_of(groups_, [](const Group& group) { return !group.without.empty(); });
   }
@@ -344,7 +347,8 @@ EquivalentLength equivalent_length(std::span<const ExactTraining> exact,
     result.length = axis.length(border(-1, 1, [&](double u) { return rising(u) <= accuracy; }));
   }
   const Difference difference(free, points, method, confidence);
-  result.seeds = static_cast<int64_t>(std::min(fewest_seeds(points), seeds_of(method).size()));
+  result.seeds = difference.seeds();
+  result.fewest_seeds = std::min(result.seeds, static_cast<int64_t>(fewest_seeds(points)));
   if (difference.has_error()) set_interval(difference, axis, result);
   return result;
 }

@@ -40,8 +40,8 @@ constexpr auto enum_texts(CurvePlace) {
 struct EquivalentLength {
   int64_t n = 0;                  // trainings of the method
   int64_t runs = 0, lengths = 0;  // exact trainings, and their different lengths
-  // Seeds of the side that has fewer. For exact training, the length with the fewest counts.
-  int64_t seeds = 0;
+  int64_t seeds = 0;              // seeds of the side that has fewer
+  int64_t fewest_seeds = 0;       // at most that; of exact training, at the length with the fewest
   // The shortest and the longest exact training; 0 without any.
   double shortest = 0, longest = 0;
   // Place of the method. At kBelowAll it is worse than the shortest exact training, at kAboveAll

@@ -483,22 +483,19 @@ def answer():
 
 HEAD = """# Which method to use
 
-{shown}
-
-*Step speedup*: over the exact step of its precision (exact bf16, tf32: over fp32).
-*Loss*: exact accuracy minus the method's, points. [ ] and ±: 95 % intervals.
+{shown}*Step speedup*: over the exact step of its precision (exact bf16, tf32: fp32).
+*Loss*: exact accuracy minus the method's, points. [ ], ±: 95 % intervals.
 ✔ yes; ✘ no; ? undecided; – not measured; \\* from two databases.{lossy}
-A verdict needs six seeds, an [enclosed](glossary.md) rate, ten processes (five if
-obvious). Reasons: `approxtrain advice`."""
+A verdict: six seeds, an [enclosed](glossary.md) rate, ten processes (five if obvious)."""
 
 
 def page():
     """The text of docs/which-method.md."""
     is_shown = any(line["verdict"] == YES for line in lines() if "is_exact" not in line)
     lossy = sorted({line["lossy_data"] for line in lines() if "lossy_data" in line})
-    parts = [HEAD.format(shown="Use what has ✔." if is_shown else
+    parts = [HEAD.format(shown="" if is_shown else
                          "No method is shown to pay. ✔ is exact training in another "
-                         "precision.",
+                         "precision.\n\n",
                          lossy=f"\nLossy (JPEG): {', '.join(lossy)}." if lossy else "")]
     for group in settings_of()["hardware"]:
         rows, missing = [], []

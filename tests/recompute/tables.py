@@ -402,14 +402,12 @@ def same_time(row, rows, share):
     that fit into it, those that it has, how many dense runs of how many reach the target until
     then, what said so, whether dense has no fewer epochs, and its advantage where the method's
     time is surely not up yet. None where nothing does."""
-    recipe, (ratio, low, high, processes) = row.first.config["recipe"], row.speedup()
-    if low is not None and processes >= PROCESSES_FOR_AN_EARLY_WORD:
-        low, high = deciding_ends(ratio, low, high, processes, row.occasions())
+    recipe, (ratio, low, high, *_) = row.first.config["recipe"], row.speedup()
     least = ratio if low is None else low
     if row.dense is None or ratio is None or least <= 1:
         return None
     epochs = length_of(recipe) / least
-    surely = length_of(recipe) / high if high is not None and is_sound(row, early=True) else 0
+    surely = length_of(recipe) / high if high is not None and is_sound(row) else 0
     if recipe["lr_schedule"] != "constant" or recipe["warmup_epochs"] or recipe["start_size"] or \
             recipe.get("lookahead_every") or recipe.get("first_bias_epochs"):
         return in_runs_of_their_own(row, rows, epochs, surely, share)

@@ -40,11 +40,6 @@ class ReportTest : public testing::Test {
     return ran;
   }
 
-  // Timings of two builds are of two occasions.
-  static void in_builds_by_turns(Ran& run, int64_t turn) {
-    if (turn % 2 == 1) run.environment["engine"]["git_sha"] = "def456";
-  }
-
   // Plans all runs and ends those that have events or did not end well.
   void fill(const std::vector<Ran>& runs, std::optional<Target> target = std::nullopt) {
     fill_store(path_, runs, target);
