@@ -89,7 +89,10 @@ class ControlMaker {
                  "under a constant learning rate `report advice` reads it from the dense runs' "
                  "own curves");
     }
-    if (keeps_all_at_first(run)) return say(run, untimed_selection(run.config.selection));
+    if (const auto& text = run.config.selection;
+        !text.empty() && catalogue_.selection(parse_spec(text).name).after_an_epoch) {
+      return say(run, untimed_selection(text));
+    }
     const auto speedup = find_in(stored_.speedups, run);
     if (!speedup && stored_.disturbed.contains(run.labels())) {
       return say(run, kTimingsDisturbed);
@@ -119,15 +122,6 @@ class ControlMaker {
     control.config.patience = 0;
     control.method_label = std::string(kIsoTimePrefix) + row_text(run.labels());
     add(std::move(control));
-  }
-
-  // Whether timing runs would time exact steps, as those of the first epoch are.
-  bool keeps_all_at_first(const PlannedRun& run) const {
-    if (run.config.selection.empty()) return false;
-    const auto& known = catalogue_.selections;
-    const auto found =
-        std::ranges::find(known, parse_spec(run.config.selection).name, &SelectionInfo::name);
-    return found != known.end() && found->after_an_epoch;
   }
 
   // The exact training that differs from a run in method, selection and learning rate alone, as

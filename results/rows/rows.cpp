@@ -418,9 +418,8 @@ void RowSet::find_dense() {
 int64_t RowSet::untuned_arms() const {
   return std::ranges::count_if(contents_.untuned, [this](const LabelKey& arm) {
     return std::ranges::none_of(contents_.cells, [&arm](const Cell& cell) {
-      const bool is_it = cell.method_label == arm.method && cell.schedule_label == arm.schedule &&
-                         cell.network_label == arm.network;
-      return is_it || (cell.method_label == arm.method && is_dense(cell));
+      return arm == LabelKey{cell.method_label, cell.schedule_label, cell.network_label} ||
+             (arm.method == cell.method_label && is_dense(cell));
     });
   });
 }
