@@ -151,21 +151,18 @@ def encloses(trials, rate):
     trials = {tried: by_seed for tried, by_seed in trials.items() if len(by_seed) == most}
     if rate not in trials:
         return False
-    below, above = ([by_seed for tried, by_seed in trials.items() if side(tried)]
-                    for side in (rate.__gt__, rate.__lt__))
-
-    def best_inside(value):
-        """Whether the best by `value` is not the lowest or highest rate that was tried."""
-        ends = [value(trials[end]) for end in (min(trials), max(trials))]
-        return max(map(value, trials.values())) > max(ends)
 
     def mean(by_seed):
         return statistics.fmean(by_seed.values())
+
+    def best_inside(value):
+        """Whether the best by `value` is better than the lowest and the highest rate."""
+        ends = (value(trials[end]) for end in (min(trials), max(trials)))
+        return max(map(value, trials.values())) > max(ends)
+    best = max(sorted(trials), key=lambda tried: mean(trials[tried]))  # the lowest of equals
     inside = sum(best_inside(lambda by_seed, seed=seed: by_seed.get(seed, 0))
                  for seed in trials[rate])
-    return (inside >= 2 and best_inside(mean) and
-            all(mean(other) < mean(trials[rate]) for other in below) and
-            all(mean(other) <= mean(trials[rate]) for other in above))
+    return rate == best and best_inside(mean) and inside >= 2
 
 
 @functools.cache
@@ -229,6 +226,14 @@ def exact_verdict(own, other, beyond, open_rate=""):
     return verdict, ", ".join(deciding), "; ".join(deciding.values())
 
 
+def reason_of(row, name):
+    """What a row of `report advice` says of one of the parts that decided it; None of others."""
+    names, reasons = row["decided_by"].split(", "), row["reason"].split("; ")
+    if name not in names:
+        return None
+    return reasons[names.index(name)] if len(names) == len(reasons) else row["reason"]
+
+
 def combined(speed, loss):
     """(verdict, decided by, why) of a step and a loss, each a row of `report advice` or None. If
     both are one row it is that row's. Otherwise it is never yes: no exact training had the same
@@ -237,18 +242,13 @@ def combined(speed, loss):
         return speed["worth"], speed["decided_by"], speed["reason"]
     if speed and speed["worth"] == NO:
         return NO, speed["decided_by"], speed["reason"]
-    if loss and loss["worth"] == NO and "loss" in loss["decided_by"].split(", "):
-        names, reasons = loss["decided_by"].split(", "), loss["reason"].split("; ")
-        alone = len(names) == len(reasons)
-        return NO, "loss", reasons[names.index("loss")] if alone else loss["reason"]
+    if loss and loss["worth"] == NO and (why := reason_of(loss, "loss")):
+        return NO, "loss", why
 
     def part(row, name, missing):
         if row is None:
             return missing
-        names, reasons = row["decided_by"].split(", "), row["reason"].split("; ")
-        if row["worth"] != UNDECIDED or name not in names:
-            return None
-        return reasons[names.index(name)] if len(names) == len(reasons) else row["reason"]
+        return reason_of(row, name) if row["worth"] == UNDECIDED else None
     parts = {"speed": part(speed, "speed", "its speed was not measured"),
              "loss": part(loss, "loss", "its loss was not measured"),
              "same time": "no exact training of the same time"}
@@ -269,7 +269,7 @@ def exact_line(entry):
     """The line of exact training in another precision."""
     network, precision, other = entry["network"], entry["precision"], entry["in"]
     timed = source(*entry["speed"])
-    # Of the same machine and day, if the precisions are experiments of their own.
+    # Steps in this precision may be another experiment's, of the same machine and day.
     own_timed = source(*entry.get("own_speed", entry["speed"]))
     steps = [own_timed.exact_steps(network, precision), timed.exact_steps(network, other)]
     if not all(steps):
@@ -295,9 +295,8 @@ def exact_line(entry):
                  **from_origin("loss", others.origin(network, other, "accuracy", "Exact"),
                                "cifar10", others.store)}
     line["seeds"] = len(losses) or None
-    line["verdict"], line["decided_by"], line["why"] = exact_verdict(*steps, beyond,
-                                                                           open_rate)
-    return line
+    verdict = exact_verdict(*steps, beyond, open_rate)
+    return line | dict(zip(("verdict", "decided_by", "why"), verdict))
 
 
 def row_of(entry, what, labels):

@@ -149,7 +149,7 @@ def check_answer():
     # And a speed alone more than a loss alone.
     loss_alone = line("A", "undecided", 1.0, 0.1) | {"speedup": None, "processes": None}
     assert which.best_said([loss_alone, line("A", "no", 0.9)])["verdict"] == "no"
-    # Of two with both, the one that is decided, however few its processes.
+    # A decided line says more than an undecided one, however few its processes.
     decided = line("A", "yes", 1.1, 0.1) | {"processes": 5}
     assert which.best_said([line("A", "undecided", 1.2, 0.1), decided]) is decided
     page = which.page()

@@ -124,9 +124,9 @@ def guesses(accuracy, dataset):
     return accuracy * CLASSES.get(dataset, 10) < 1.2
 
 
-def length_of(config):
+def length_of(recipe):
     """Of a training, in epochs."""
-    return config["recipe"]["epochs"] - 1 + config["recipe"].get("last_epoch", 1)
+    return recipe["epochs"] - 1 + recipe.get("last_epoch", 1)
 
 
 def see_tuned(cells):
@@ -211,7 +211,7 @@ class Store:
             recipe = dict(config["recipe"])
             rate = recipe.pop("learning_rate")
             _, trials = self.trials[arm_of(config)].setdefault(
-                json.dumps(recipe, sort_keys=True), (length_of(config), {}))
+                json.dumps(recipe, sort_keys=True), (length_of(recipe), {}))
             accuracy = 0.0 if row["state"] == "diverged" else held_out[-1]["value"]
             trials.setdefault(rate, {})[config["seed"]] = \
                 0.0 if guesses(accuracy, config["dataset"]) else accuracy
@@ -230,7 +230,7 @@ class Store:
         """By the longest trials that have its rate and are no longer than the training."""
         rate = config["recipe"]["learning_rate"]
         tried = [(epochs, trials) for epochs, trials in self.trials[arm_of(config)].values()
-                 if rate in trials and epochs <= length_of(config) + 1e-9]
+                 if rate in trials and epochs <= length_of(config["recipe"]) + 1e-9]
         return bool(tried) and encloses(max(tried, key=lambda each: each[0])[1], rate)
 
     def untuned(self, rows):

@@ -7,7 +7,8 @@ import scipy.stats
 
 from samples import (half_width, mean, one_sided_bounds, ratio_of_logs, ratio_of_pairs,
                      ratio_of_ratios, sign_flip_p)
-from stored import occasion_of, OF_LENGTH, SECOND, holm_of_declared, holm_over, in_state
+from stored import (OF_LENGTH, SECOND, holm_of_declared, holm_over, in_state, length_of,
+                    occasion_of)
 
 SEEDS_FOR_A_WORD = 6  # fewer can never show a difference at 5 %
 PROCESSES_FOR_A_WORD = 10
@@ -362,10 +363,6 @@ def reached_by(judged, epochs, share):
     """Whether the target is reached no later than at the first evaluation from that epoch on."""
     before = sum(point["epoch"] < epochs - 1e-9 for point in judged)
     return any(point["value"] >= share for point in judged[:before + 1])
-
-
-def length_of(recipe):
-    return recipe["epochs"] - 1 + recipe.get("last_epoch", 1)
 
 
 def in_runs_of_their_own(row, rows, epochs, surely, share):
