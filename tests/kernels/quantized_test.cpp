@@ -28,19 +28,21 @@ TEST(Quantized, EveryVariantAgreesWithTheDefinition) {
   }
 }
 
-// In bf16, too: results are those of the same integers, up to the rounding of each.
-void expect_bf16_agrees(const Operands& whole) {
+// In another precision results are those of the same integers, up to the rounding of each.
+void expect_agrees_in(at::ScalarType type, double tolerance, const Operands& whole) {
   Operands o = whole;
-  for (auto* tensor : {&o.x, &o.w, &o.dy}) *tensor = tensor->to(at::kBFloat16);
+  for (auto* tensor : {&o.x, &o.w, &o.dy}) *tensor = tensor->to(type);
   for_each_plan(o, [&](const Quantized& plan) {
     const auto truth = defined_result(plan, o);
     for (const auto& variant : variants(plan, o)) {
       const auto result = run(plan, o, variant);
-      EXPECT_EQ(result.scalar_type(), at::kBFloat16);
-      EXPECT_TRUE(close(result.to(at::kDouble), truth, 0.02)) << variant;
+      EXPECT_EQ(result.scalar_type(), type);
+      EXPECT_TRUE(close(result.to(at::kDouble), truth, tolerance)) << type << " " << variant;
     }
   });
 }
+
+constexpr double kInBf16 = 0.02;
 
 // Several vectors of channels, parts of one, and more images than are computed together.
 TEST(Quantized, AgreesForManyChannels) {
@@ -56,7 +58,7 @@ TEST(Quantized, AgreesForManyChannels) {
                                     .stride = stride,
                                     .padding = kernel / 2});
           for_each_plan(o, [&](const Quantized& plan) { expect_variants_agree(plan, o); });
-          expect_bf16_agrees(o);
+          expect_agrees_in(at::kBFloat16, kInBf16, o);
         }
       }
     }
@@ -73,7 +75,7 @@ TEST(Quantized, AgreesForManyImages) {
       SCOPED_TRACE(shape);
       auto o = random_operands(shape);
       for_each_plan(o, [&](const Quantized& plan) { expect_variants_agree(plan, o); });
-      expect_bf16_agrees(o);
+      expect_agrees_in(at::kBFloat16, kInBf16, o);
     }
   }
 }
@@ -89,26 +91,15 @@ TEST(Quantized, AgreesForManyPasses) {
     for (const bool by_chance : {false, true}) {
       expect_variants_agree(plan_of(o.product, Scales::kSlices, by_chance), o);
     }
-    expect_bf16_agrees(o);
+    expect_agrees_in(at::kBFloat16, kInBf16, o);
   }
 }
 
 TEST(Quantized, WorksInEveryPrecision) {
   const std::vector<std::pair<at::ScalarType, double>> kinds = {
-      {at::kDouble, 1e-6}, {at::kBFloat16, 0.02}, {at::kHalf, 0.003}};
+      {at::kDouble, 1e-6}, {at::kBFloat16, kInBf16}, {at::kHalf, 0.003}};
   for (const auto& whole : uneven_operands(20, 113)) {
-    for (const auto& [type, tolerance] : kinds) {
-      Operands o = whole;
-      for (auto* tensor : {&o.x, &o.w, &o.dy}) *tensor = tensor->to(type);
-      for_each_plan(o, [&](const Quantized& plan) {
-        const auto truth = defined_result(plan, o);
-        for (const auto& variant : variants(plan, o)) {
-          const auto result = run(plan, o, variant);
-          EXPECT_EQ(result.scalar_type(), type);
-          EXPECT_TRUE(close(result.to(at::kDouble), truth, tolerance)) << type << " " << variant;
-        }
-      });
-    }
+    for (const auto& [type, tolerance] : kinds) expect_agrees_in(type, tolerance, whole);
   }
 }
 

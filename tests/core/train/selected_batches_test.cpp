@@ -148,6 +148,11 @@ INSTANTIATE_TEST_SUITE_P(Selections, EverySelection, ::testing::ValuesIn(every_t
                            return name;
                          });
 
+NetworkInput input_of_images() {
+  const auto& dataset = chosen_from();
+  return {dataset.train.channels, dataset.train.height, dataset.classes};
+}
+
 SelectedBatches selected_of(const RunConfig& config, const Split& split,
                             const NetworkInput& input) {
   return {config, chosen_from(), split.train, input, 16, 14};
@@ -161,8 +166,7 @@ TEST(SelectedBatches, RememberTheLossTheNormOrTheMarginOfEachExample) {
   auto config = selecting("infobatch");
   config.recipe.label_smoothing = 0.2;
   const auto split = split_dataset(chosen_from(), config, at::kCPU);
-  const NetworkInput input{chosen_from().train.channels, chosen_from().train.height,
-                           chosen_from().classes};
+  const NetworkInput input = input_of_images();
   std::vector<double> losses, norms;
   double sum = 0;
   for (int64_t i = 0; i < 6; ++i) {
@@ -207,9 +211,7 @@ TEST(SelectedBatches, RememberTheLossTheNormOrTheMarginOfEachExample) {
 TEST(SelectedBatches, WeightTheLossesAndTheirGradients) {
   const auto config = selecting("infobatch");
   const auto split = split_dataset(chosen_from(), config, at::kCPU);
-  auto selected = selected_of(
-      config, split,
-      {chosen_from().train.channels, chosen_from().train.height, chosen_from().classes});
+  auto selected = selected_of(config, split, input_of_images());
   const auto logits = at::randn({3, 5}).requires_grad_(true);
   const std::vector<double> weights = {2, 0.5, 1};
   const auto labels = at::tensor({4, 0, 2}, at::kLong);
@@ -240,9 +242,7 @@ TEST(SelectedBatches, ASourceTakesItsExamplesFromTheCandidatesOfTheStep) {
   auto config = selecting("random_subset:ratio=0.5");
   const auto split = split_dataset(chosen_from(), config, at::kCPU);
   Batches whole(split.train, chosen_from(), config), half(split.train, chosen_from(), config);
-  auto selected = selected_of(
-      config, split,
-      {chosen_from().train.channels, chosen_from().train.height, chosen_from().classes});
+  auto selected = selected_of(config, split, input_of_images());
   half.follow([&](int64_t epoch, const auto& order) { return selected.plan(epoch, order); },
               selected.weighs());
   for (int64_t step = 0; step < 30; ++step) {
@@ -260,8 +260,7 @@ TEST(SelectedBatches, ASourceTakesItsExamplesFromTheCandidatesOfTheStep) {
 TEST(SelectedBatches, ScoringChangesNothing) {
   const auto config = selecting("selective_backprop");
   const auto split = split_dataset(chosen_from(), config, at::kCPU);
-  const NetworkInput input{chosen_from().train.channels, chosen_from().train.height,
-                           chosen_from().classes};
+  const NetworkInput input = input_of_images();
   auto selected = selected_of(config, split, input);
   const auto network = make_network(config.network, input, 0);
   network->train();
@@ -313,8 +312,7 @@ TEST_P(TrainedOn, AProxyTrainsByTheRecipe) {
   auto config = selecting("proxy_selection:proxy=small_cnn(width=3),every=2,ratio=0.25,trains_on=" +
                           GetParam());
   const auto split = split_dataset(chosen_from(), config, at::kCPU);
-  const NetworkInput input{chosen_from().train.channels, chosen_from().train.height,
-                           chosen_from().classes};
+  const NetworkInput input = input_of_images();
   auto selected = selected_of(config, split, input);
   const auto proxy = make_network("small_cnn:width=3", input, 0);
   proxy->train();
@@ -382,13 +380,11 @@ TEST(SelectedBatches, AProxyHasAPeriod) {
   EXPECT_EQ(Session(selecting("selective_backprop"), chosen_from()).period(), 1);
 }
 
-// Of a batch that lacks some of the low losses, the weights give the mean of all candidates.
+// A batch lacks some of the low losses. Its weights give the mean of all candidates.
 TEST(SelectedBatches, TheMarginIsThatOfTheWeightedMean) {
   const auto config = selecting("batch_threshold");
   const auto split = split_dataset(chosen_from(), config, at::kCPU);
-  auto selected = selected_of(
-      config, split,
-      {chosen_from().train.channels, chosen_from().train.height, chosen_from().classes});
+  auto selected = selected_of(config, split, input_of_images());
   const auto logits = at::tensor({2.0F, 0.0F, 0.0F, 0.0F}).view({2, 2});
   const Batch batch{.x = {},
                     .labels = at::tensor({0, 1}, at::kLong),

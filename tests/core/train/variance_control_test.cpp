@@ -103,7 +103,7 @@ TEST(VarianceControl, RatiosRiseWithTheDepth) {
   EXPECT_EQ(control.ratios().at("first").weights, 1) << "it takes no second sample";
 }
 
-// Of a layer that planned nothing, as its products were not computed, nothing is known.
+// A layer plans nothing if its products are not computed. Then nothing is known of it.
 TEST(VarianceControl, LeavesALayerAloneThatPlannedNothing) {
   std::map<std::string, ExampleRatios> before;
   for (const auto* name : {"first", "second"}) before[name] = {.examples = 0.5, .weights = 0.5};
